@@ -20,6 +20,8 @@ from warploom_sim.replay.request_fields import Surface, options
 # One worker, so that the wheel is built and installed once.
 pytestmark = pytest.mark.xdist_group("packaging")
 ROOT = Path(__file__).parents[1]
+#: The driver's files in C.
+DRIVER = [f"warploom{part}.{end}" for part in ("", "_shapes", "_streams") for end in "hc"]
 PACKAGES = {
     "warploom_spec": "spec",
     "warploom": "hdl",
@@ -95,7 +97,7 @@ def test_the_wheel_holds_the_packages_and_nothing_else(wheel: Path) -> None:
         for path in (ROOT / root / package).rglob("*")
         if path.is_file() and not CACHES & {*path.parts} and path.name != "ruff.toml"
     }
-    expected |= {f"warploom_host/c/{name}" for name in ("warploom.h", "warploom.c")}
+    expected |= {f"warploom_host/c/{name}" for name in DRIVER}
     names = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
     assert names == expected
     assert {f"{package}/py.typed" for package in PACKAGES} <= names
@@ -125,10 +127,9 @@ def test_the_installed_command_writes_the_driver_in_c(installed: Path, tmp_path:
     driver = tmp_path / "driver"
     done = quiet(installed / "warploom", "map", "--config", "tiny", "--driver", driver)
     assert done.returncode == 0, done.stderr
-    assert {path.name for path in driver.iterdir()} == {
-        *("warploom.h", "warploom.c", "warploom_host.h")
-    }
-    compiled = quiet("gcc", "-std=c99", "-ffreestanding", "-c", "warploom.c", cwd=driver)
+    assert {path.name for path in driver.iterdir()} == {*DRIVER, "warploom_host.h"}
+    sources = [name for name in DRIVER if name.endswith(".c")]
+    compiled = quiet("gcc", "-std=c99", "-ffreestanding", "-c", *sources, cwd=driver)
     assert compiled.returncode == 0, compiled.stderr
 
 

@@ -4,6 +4,7 @@ import ctypes
 from collections.abc import Callable
 from typing import Any, Final
 
+from warploom_spec.host_commands import WAIT_WORDS
 from warploom_spec.resources import AMOUNT_FIELDS
 
 U32 = ctypes.c_uint32
@@ -34,6 +35,12 @@ class _Core(ctypes.Structure):
     ]
 
 
+class Pair(ctypes.Structure):
+    """``warploom_wait_pair``."""
+
+    _fields_ = _words("stream", "count")
+
+
 class Launch(ctypes.Structure):
     """``warploom_launch``."""
 
@@ -42,7 +49,8 @@ class Launch(ctypes.Structure):
         ("arguments", ctypes.c_uint64),
         *_words("address_space", "stream", "priority", "after_previous", "idempotent", "mode"),
         *_words("gx", "gy", "gz", "dx", "dy", "dz", "index_address", "table"),
-        *_words(*AMOUNT_FIELDS),
+        *_words(*AMOUNT_FIELDS, "waits"),
+        ("wait", Pair * WAIT_WORDS),
         # As many as the largest configuration has: the driver reads its own.
         ("inline_args", ctypes.c_uint64 * 10),
     ]

@@ -14,6 +14,8 @@ from warploom_spec import Config
 from warploom_spec.host_map import RESULT_WORDS
 
 HOST: Final = Path(__file__).parents[2] / "host" / "c"
+_HEADERS: Final = ("warploom.h", "warploom_shapes.h")
+_SOURCES: Final = ("warploom.c", "warploom_shapes.c")
 #: Turns of waiting for the host's mailbox; each is some ten cycles.
 PATIENCE: Final = 10_000
 #: Turns of waiting for a record: the caller counts cycles between them.
@@ -33,14 +35,15 @@ def built_driver(config: Config) -> Path:
         If there is no C compiler, or it fails.
     """
     header = c_header(config, "gpu")
-    sources = [(HOST / name).read_text() for name in ("warploom.h", "warploom.c")]
+    sources = [(HOST / name).read_text() for name in (*_HEADERS, *_SOURCES)]
     return cached("c-driver", [header, sources], lambda folder: _build(folder, header)) / "lib.so"
 
 
 def _build(folder: Path, header: str) -> None:
     (folder / "warploom_host.h").write_text(header)
     flags = ["-std=c99", "-O2", "-shared", "-fPIC", f"-I{HOST}", f"-I{folder}"]
-    command = ["cc", *flags, str(HOST / "warploom.c"), "-o", str(folder / "lib.so")]
+    files = [str(HOST / name) for name in _SOURCES]
+    command = ["cc", *flags, *files, "-o", str(folder / "lib.so")]
     try:
         subprocess.run(command, check=True, capture_output=True, text=True)
     except FileNotFoundError as error:

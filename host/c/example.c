@@ -1,14 +1,14 @@
 /* One kernel from a host's first access to its final record: the place to start from.
  *
  * Change BASE to where your bus has the core. `code` and `arguments` mean what your SMs make of
- * them. Build it with warploom.c and the header of your core:
+ * them. Build it with the driver and the header of your core:
  *
- *     warploom map --config default --out build/map
- *     gcc -std=c99 -ffreestanding -Ihost/c -Ibuild/map/default -c host/c/warploom.c host/c/example.c
+ *     warploom map --config default --driver firmware
+ *     gcc -std=c99 -ffreestanding -Ifirmware -c firmware/warploom*.c host/c/example.c
  *
  * Where writes are posted (PCIe, a buffered bridge), give `barrier`, too: here write32 returns
  * after the response, as a store to device memory and the barrier behind it do. */
-#include "warploom.h"
+#include "warploom_shapes.h"
 
 #ifndef BASE
 #define BASE UINT32_C(0x40000000)

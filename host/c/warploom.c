@@ -8,21 +8,8 @@
 #define LOW(value) ((uint32_t)((value) & UINT32_C(0xFFFFFFFF)))
 #define HIGH(value) ((uint32_t)((value) >> 32))
 
-#if WARPLOOM_VERSION < 0x20000
-/* What version 1 of the map lacks has no bits. */
-#define WARPLOOM_IRQ_ENABLE_COMMAND_DONE_MASK 0
-#define WARPLOOM_SECTION_RESULT1_COUNT_MASK 0
-#define WARPLOOM_SECTION_RESULT1_COUNT_SHIFT 0
-#define WARPLOOM_RECORD_RESET_AS_DRAIN_MASK WARPLOOM_RECORD_DRAINED_MASK
-#define WARPLOOM_RECORD_RESET_AS_DRAIN_SHIFT WARPLOOM_RECORD_DRAINED_SHIFT
-#define WARPLOOM_RECORD_STREAM_MASK 0
-#define WARPLOOM_RECORD_STREAM_SHIFT 0
-#define WARPLOOM_RECORD_OFFERED_MASK 0
-#define WARPLOOM_RECORD_OFFERED_SHIFT 0
-#define RECORD_WORDS 3
-#else
 #define RECORD_WORDS 8
-#endif
+#define INLINE_WORD 12
 
 /* All bits of IRQ_ENABLE. */
 #define IRQ_BITS                                                              \
@@ -30,8 +17,6 @@
      WARPLOOM_IRQ_ENABLE_SM_LOST_MASK | WARPLOOM_IRQ_ENABLE_RESET_DONE_MASK | \
      WARPLOOM_IRQ_ENABLE_RESET_FORCED_MASK |                                  \
      WARPLOOM_IRQ_ENABLE_COMMAND_DONE_MASK)
-
-#define WARPLOOM_LAUNCH_INLINE_WORD 12
 
 static int read_word(const warploom_core *core, uint32_t address, uint32_t *value)
 {
@@ -103,6 +88,10 @@ int warploom_submit_words(const warploom_core *core, uint32_t section, const uin
 
 static int launch_fits(const warploom_launch *launch)
 {
+    uint32_t k;
+    if (launch->waits > WARPLOOM_LAUNCH_WAITS) return 0;
+    for (k = 0; k < launch->waits; k++)
+        if (!FITS(launch->wait[k].stream, WARPLOOM_LAUNCH_WAIT0_STREAM)) return 0;
     return FITS(launch->address_space, WARPLOOM_LAUNCH_ADDRESS_SPACE) &&
            FITS(launch->stream, WARPLOOM_LAUNCH_STREAM) &&
            FITS(launch->priority, WARPLOOM_LAUNCH_PRIORITY) &&
@@ -118,87 +107,14 @@ static int launch_fits(const warploom_launch *launch)
            FITS(launch->barriers, WARPLOOM_LAUNCH_BARRIERS);
 }
 
-/* The shape's entry; null if it has none. */
-static warploom_shape *found_shape(warploom_shapes *shapes, uint32_t dx, uint32_t dy, uint32_t dz)
-{
-    uint32_t n;
-    for (n = 0; n < shapes->size; n++) {
-        warploom_shape *shape = &shapes->shapes[n];
-        if (shape->dx == dx && shape->dy == dy && shape->dz == dz) return shape;
-    }
-    return 0;
-}
-
-/* The lowest row from which on so many rows are no shape's. */
-static uint32_t free_rows(const warploom_shapes *shapes, uint32_t warps)
-{
-    uint32_t first = 0, n = 0;
-    while (n < shapes->size) {
-        const warploom_shape *other = &shapes->shapes[n++];
-        uint32_t end = other->first + other->warps;
-        if (other->dx && other->first < first + warps && first < end) {
-            /* Begin behind it, and look at all shapes again. */
-            first = end;
-            n = 0;
-        }
-    }
-    return first;
-}
-
-/* The entry of the shape that was asked for longest ago. */
-static warploom_shape *oldest_shape(warploom_shapes *shapes)
-{
-    warploom_shape *oldest = 0;
-    uint32_t n;
-    for (n = 0; n < shapes->size; n++) {
-        warploom_shape *shape = &shapes->shapes[n];
-        if (shape->dx && (!oldest || shape->asked < oldest->asked)) oldest = shape;
-    }
-    return oldest;
-}
-
-/* Give a shape without an entry one, and rows; others lose theirs while there is no room. */
-static warploom_shape *new_shape(warploom_shapes *shapes, const warploom_launch *launch, uint32_t warps)
-{
-    for (;;) {
-        warploom_shape *shape = found_shape(shapes, 0, 0, 0);
-        uint32_t first = free_rows(shapes, warps);
-        if (shape && first + warps <= WARPLOOM_INDEX_MEMORY_WARPS) {
-            shape->dx = launch->dx;
-            shape->dy = launch->dy;
-            shape->dz = launch->dz;
-            shape->first = first;
-            shape->warps = warps;
-            return shape;
-        }
-        shape = oldest_shape(shapes);
-        shape->dx = shape->dy = shape->dz = 0;
-    }
-}
-
-int warploom_place_indices(warploom_shapes *shapes, warploom_launch *launch)
-{
-    warploom_shape *shape;
-    uint32_t warps;
-    launch->index_address = 0;
-    if (!launch_fits(launch)) return WARPLOOM_RANGE;
-    warps = (launch->dx * launch->dy * launch->dz + WARPLOOM_WARP_SIZE - 1) / WARPLOOM_WARP_SIZE;
-    /* The core refuses a block without threads; without an index memory the address is 0. */
-    if (!warps || !WARPLOOM_INDEX_MEMORY_WARPS) return WARPLOOM_OK;
-    if (!shapes->size || warps > WARPLOOM_INDEX_MEMORY_WARPS) return WARPLOOM_RANGE;
-    shape = found_shape(shapes, launch->dx, launch->dy, launch->dz);
-    if (!shape) shape = new_shape(shapes, launch, warps);
-    shape->asked = ++shapes->asked;
-    launch->index_address = shape->first;
-    return WARPLOOM_OK;
-}
-
 int warploom_pack_launch(const warploom_launch *launch, uint32_t *words)
 {
     uint32_t n;
     if (!launch_fits(launch)) return WARPLOOM_RANGE;
     for (n = 0; n < WARPLOOM_LAUNCH_WORDS; n++) words[n] = 0;
-    words[WARPLOOM_LAUNCH_OPCODE_WORD] = PUT(WARPLOOM_OPCODE_LAUNCH, WARPLOOM_LAUNCH_OPCODE);
+    words[WARPLOOM_LAUNCH_OPCODE_WORD] =
+        PUT(WARPLOOM_OPCODE_LAUNCH, WARPLOOM_LAUNCH_OPCODE) |
+        PUT((1u << launch->waits) - 1, WARPLOOM_LAUNCH_FLAGS);
     words[WARPLOOM_LAUNCH_CODE_LOW_WORD] = LOW(launch->code);
     words[WARPLOOM_LAUNCH_CODE_HIGH_WORD] = HIGH(launch->code);
     words[WARPLOOM_LAUNCH_ARGUMENTS_LOW_WORD] = LOW(launch->arguments);
@@ -221,20 +137,26 @@ int warploom_pack_launch(const warploom_launch *launch, uint32_t *words)
     words[WARPLOOM_LAUNCH_SHARED_WORD] =
         PUT(launch->warp_registers, WARPLOOM_LAUNCH_WARP_REGISTERS) |
         PUT(launch->shared, WARPLOOM_LAUNCH_SHARED) |
-        PUT(launch->barriers, WARPLOOM_LAUNCH_BARRIERS);
-    words[WARPLOOM_LAUNCH_MODE_WORD] |= PUT(launch->mode, WARPLOOM_LAUNCH_MODE);
+        PUT(launch->barriers, WARPLOOM_LAUNCH_BARRIERS) |
+        PUT(launch->mode, WARPLOOM_LAUNCH_MODE);
     for (n = 0; n + 1 < WARPLOOM_INLINE_ARGS + 1; n++) {
-        words[WARPLOOM_LAUNCH_INLINE_WORD + 2 * n] = LOW(launch->inline_args[n]);
-        words[WARPLOOM_LAUNCH_INLINE_WORD + 2 * n + 1] = HIGH(launch->inline_args[n]);
+        words[INLINE_WORD + 2 * n] = LOW(launch->inline_args[n]);
+        words[INLINE_WORD + 2 * n + 1] = HIGH(launch->inline_args[n]);
     }
+    for (n = 0; n < launch->waits; n++)
+        words[WARPLOOM_LAUNCH_WAIT0_STREAM_WORD + n] =
+            PUT(launch->wait[n].stream, WARPLOOM_LAUNCH_WAIT0_STREAM) |
+            PUT(launch->wait[n].count & 0xFFFF, WARPLOOM_LAUNCH_WAIT0_COUNT);
     return WARPLOOM_OK;
 }
 
 int warploom_submit_launch(const warploom_core *core, uint32_t section, const warploom_launch *launch)
 {
     uint32_t words[WARPLOOM_LAUNCH_WORDS];
+    uint32_t count = INLINE_WORD + 2 * WARPLOOM_INLINE_ARGS;
     int error = warploom_pack_launch(launch, words);
-    return error ? error : warploom_submit_words(core, section, words, WARPLOOM_LAUNCH_WORDS);
+    if (launch->waits) count = WARPLOOM_LAUNCH_WAIT0_STREAM_WORD + launch->waits;
+    return error ? error : warploom_submit_words(core, section, words, count);
 }
 
 int warploom_submit_task(const warploom_core *core, uint32_t section, const warploom_task *task)
@@ -262,6 +184,31 @@ int warploom_submit_abort(const warploom_core *core, uint32_t section, uint32_t 
     words[WARPLOOM_ABORT_OPCODE_WORD] = PUT(WARPLOOM_OPCODE_ABORT, WARPLOOM_ABORT_OPCODE);
     words[WARPLOOM_ABORT_TICKET_WORD] = ticket;
     return warploom_submit_words(core, section, words, WARPLOOM_ABORT_TICKET_WORD + 1);
+}
+
+/* Submit a command for a mask of streams; `head` is its word 0. */
+static int submit_mask(const warploom_core *core, uint32_t section, uint32_t head, uint32_t streams)
+{
+    uint32_t words[WARPLOOM_MASK_MASK_WORD + 1] = {0};
+    words[WARPLOOM_MASK_OPCODE_WORD] = head;
+    words[WARPLOOM_MASK_MASK_WORD] = streams;
+    return warploom_submit_words(core, section, words, WARPLOOM_MASK_MASK_WORD + 1);
+}
+
+int warploom_submit_preempt(const warploom_core *core, uint32_t section, uint32_t streams)
+{
+    return submit_mask(core, section, PUT(WARPLOOM_OPCODE_PREEMPT, WARPLOOM_MASK_OPCODE), streams);
+}
+
+int warploom_submit_resume(const warploom_core *core, uint32_t section, uint32_t streams)
+{
+    return submit_mask(core, section, PUT(WARPLOOM_OPCODE_RESUME, WARPLOOM_MASK_OPCODE), streams);
+}
+
+int warploom_submit_abort_streams(const warploom_core *core, uint32_t section, uint32_t streams)
+{
+    uint32_t head = PUT(WARPLOOM_OPCODE_ABORT_STREAMS, WARPLOOM_MASK_OPCODE);
+    return submit_mask(core, section, head, streams);
 }
 
 int warploom_submit_disconnect(const warploom_core *core, uint32_t section)
@@ -336,11 +283,31 @@ int warploom_run(const warploom_core *core, uint32_t section, const warploom_tas
     return error ? error : warploom_wait(core, section, outcome);
 }
 
-int warploom_abort(const warploom_core *core, uint32_t section, uint32_t ticket)
+/* The code of a command that was submitted, unless that failed. */
+static int finished(const warploom_core *core, uint32_t section, int error)
 {
     warploom_outcome outcome;
-    int error = warploom_submit_abort(core, section, ticket);
     return error ? error : warploom_wait(core, section, &outcome);
+}
+
+int warploom_abort(const warploom_core *core, uint32_t section, uint32_t ticket)
+{
+    return finished(core, section, warploom_submit_abort(core, section, ticket));
+}
+
+int warploom_preempt(const warploom_core *core, uint32_t section, uint32_t streams)
+{
+    return finished(core, section, warploom_submit_preempt(core, section, streams));
+}
+
+int warploom_resume(const warploom_core *core, uint32_t section, uint32_t streams)
+{
+    return finished(core, section, warploom_submit_resume(core, section, streams));
+}
+
+int warploom_abort_streams(const warploom_core *core, uint32_t section, uint32_t streams)
+{
+    return finished(core, section, warploom_submit_abort_streams(core, section, streams));
 }
 
 int warploom_results(const warploom_core *core, uint32_t section, uint32_t count, uint32_t *words)
@@ -357,7 +324,7 @@ int warploom_results(const warploom_core *core, uint32_t section, uint32_t count
 
 int warploom_take_record(const warploom_core *core, warploom_record *record)
 {
-    uint32_t waiting, n, words[8] = {0};
+    uint32_t waiting, n, words[RECORD_WORDS];
     int preempt, error = read_word(core, WARPLOOM_RECORDS_ADDRESS, &waiting);
     if (error) return error;
     if (!waiting) return WARPLOOM_EMPTY;
@@ -376,9 +343,9 @@ int warploom_take_record(const warploom_core *core, warploom_record *record)
     preempt = record->kind == WARPLOOM_KIND_PREEMPT;
     record->cycles = preempt ? 0 : words[2];
     record->met_finished = preempt ? words[2] : 0;
-    record->met_killed = words[3] & 0xFFFF;
-    record->met_drained = words[3] >> 16;
-    record->met_skipped = words[4];
+    record->met_killed = preempt ? words[3] & 0xFFFF : 0;
+    record->met_drained = preempt ? words[3] >> 16 : 0;
+    record->met_skipped = preempt ? words[4] : 0;
     record->accepted = words[5];
     record->first_offer = words[6];
     record->made = words[7];
@@ -409,6 +376,30 @@ int warploom_acknowledge_irq(const warploom_core *core, uint32_t *bits)
 {
     int error = read_word(core, WARPLOOM_IRQ_STATUS_ADDRESS, bits);
     return error ? error : write_last(core, WARPLOOM_IRQ_STATUS_ADDRESS, *bits);
+}
+
+int warploom_set_launch_timeout(const warploom_core *core, uint32_t cycles)
+{
+    return write_last(core, WARPLOOM_LAUNCH_TIMEOUT_ADDRESS, cycles);
+}
+
+int warploom_set_irq_timeout(const warploom_core *core, uint32_t cycles)
+{
+    return write_last(core, WARPLOOM_IRQ_TIMEOUT_ADDRESS, cycles);
+}
+
+int warploom_clock(const warploom_core *core, uint64_t *clock)
+{
+    uint32_t before, low, high;
+    int error = read_word(core, WARPLOOM_CLOCK_HIGH_ADDRESS, &high);
+    do {
+        before = high;
+        if (!error) error = read_word(core, WARPLOOM_CLOCK_LOW_ADDRESS, &low);
+        if (!error) error = read_word(core, WARPLOOM_CLOCK_HIGH_ADDRESS, &high);
+        if (error) return error;
+    } while (high != before);
+    *clock = (uint64_t)high << 32 | low;
+    return WARPLOOM_OK;
 }
 
 int warploom_clear_stream(const warploom_core *core, uint32_t stream)

@@ -37,6 +37,14 @@ typedef struct {
     uint32_t patience; /* turns of waiting before WARPLOOM_WAITED; 0: wait for ever */
 } warploom_core;
 
+/* Pairs that the task register has words for, in every configuration. */
+#define WARPLOOM_WAIT_WORDS 4
+
+/* What a launch waits for: so many launches of a stream, the low 16 bits of their count. */
+typedef struct {
+    uint32_t stream, count;
+} warploom_wait_pair;
+
 /* A kernel launch. What one block takes stands in the hardware's units (docs/host/register_map.md). */
 typedef struct {
     uint64_t code, arguments;
@@ -48,6 +56,8 @@ typedef struct {
     uint32_t dx, dy, dz;
     uint32_t index_address, table;
     uint32_t warp_registers, shared, barriers;
+    uint32_t waits; /* how many of `wait` count: 0 to WARPLOOM_LAUNCH_WAITS */
+    warploom_wait_pair wait[WARPLOOM_WAIT_WORDS];
     uint64_t inline_args[WARPLOOM_INLINE_ARGS ? WARPLOOM_INLINE_ARGS : 1];
 } warploom_launch;
 
@@ -65,10 +75,10 @@ typedef struct {
     uint32_t ticket;           /* of a launch; 0: none */
     uint32_t succeeded, parts; /* of a task: a bit for each core */
     uint32_t task;             /* number of the task */
-    uint32_t number;           /* of a launch in its stream, low 16 bits; 0 in map version 1 */
+    uint32_t number;           /* of a launch in its stream, low 16 bits */
 } warploom_outcome;
 
-/* What became of a launch, or of a PREEMPT. From `stream` on all is 0 in version 1 of the map. */
+/* What became of a launch, or of a PREEMPT. */
 typedef struct {
     uint32_t ticket; /* 0 of a PREEMPT */
     uint32_t fate;   /* WARPLOOM_FATE_* */
@@ -82,36 +92,20 @@ typedef struct {
     uint32_t met_finished, met_killed, met_drained, met_skipped;
 } warploom_record;
 
-/* A block shape, and its rows of the index memory. */
-typedef struct {
-    uint32_t dx, dy, dz;   /* dx is 0: no shape */
-    uint32_t first, warps; /* the rows */
-    uint32_t asked;        /* when a launch asked for them last */
-} warploom_shape;
-
-/* Which block shape has which rows. The program owns `shapes`, of `size` entries; all else, and all
- * entries, are 0 at first. */
-typedef struct {
-    warploom_shape *shapes;
-    uint32_t size, asked;
-} warploom_shapes;
-
 /* Check that this is the core that warploom_host.h was written for. Call it first. */
 int warploom_identify(const warploom_core *core);
-
-/* Set a launch's index_address: each block shape gets rows of its own, and keeps them. While there
- * is no room, the shape that was asked for longest ago gives up its rows. Nothing is accessed.
- * WARPLOOM_RANGE: a value fits no field, `size` is 0, or the block has more warps than the memory. */
-int warploom_place_indices(warploom_shapes *shapes, warploom_launch *launch);
 
 /* Write a command and ring the section's doorbell; the outcome comes later. */
 int warploom_submit_launch(const warploom_core *core, uint32_t section, const warploom_launch *launch);
 int warploom_submit_task(const warploom_core *core, uint32_t section, const warploom_task *task);
 int warploom_submit_abort(const warploom_core *core, uint32_t section, uint32_t ticket);
+int warploom_submit_preempt(const warploom_core *core, uint32_t section, uint32_t streams);
+int warploom_submit_resume(const warploom_core *core, uint32_t section, uint32_t streams);
+int warploom_submit_abort_streams(const warploom_core *core, uint32_t section, uint32_t streams);
 int warploom_submit_disconnect(const warploom_core *core, uint32_t section);
 
 /* The words of a launch, WARPLOOM_LAUNCH_WORDS, without an access. */
-#define WARPLOOM_LAUNCH_WORDS (12 + 2 * WARPLOOM_INLINE_ARGS)
+#define WARPLOOM_LAUNCH_WORDS (WARPLOOM_LAUNCH_WAIT0_STREAM_WORD + WARPLOOM_WAIT_WORDS)
 int warploom_pack_launch(const warploom_launch *launch, uint32_t *words);
 /* Write the first words of any command, ring, and so on; read and write any register. */
 int warploom_submit_words(const warploom_core *core, uint32_t section, const uint32_t *words,
@@ -130,6 +124,12 @@ int warploom_launch_kernel(const warploom_core *core, uint32_t section, const wa
 int warploom_run(const warploom_core *core, uint32_t section, const warploom_task *task,
                  warploom_outcome *outcome);
 int warploom_abort(const warploom_core *core, uint32_t section, uint32_t ticket);
+/* Of a mask of streams: hold them and stop what runs of them (a record of kind
+ * WARPLOOM_KIND_PREEMPT tells when all is back); let them go on; abort all their launches that were
+ * accepted so far. */
+int warploom_preempt(const warploom_core *core, uint32_t section, uint32_t streams);
+int warploom_resume(const warploom_core *core, uint32_t section, uint32_t streams);
+int warploom_abort_streams(const warploom_core *core, uint32_t section, uint32_t streams);
 /* Read result words 0 to count - 1 that the unit's cores wrote. */
 int warploom_results(const warploom_core *core, uint32_t section, uint32_t count, uint32_t *words);
 
@@ -142,6 +142,13 @@ int warploom_wait_record(const warploom_core *core, warploom_record *record);
 int warploom_enable_irq(const warploom_core *core, uint32_t bits, uint32_t threshold);
 /* Read what happened, and clear it. */
 int warploom_acknowledge_irq(const warploom_core *core, uint32_t *bits);
+
+/* End a launch that stays longer than so many cycles at a stretch; 0: none. Let a record that
+ * waits so many cycles raise `irq`, whatever the threshold is; 0: never. */
+int warploom_set_launch_timeout(const warploom_core *core, uint32_t cycles);
+int warploom_set_irq_timeout(const warploom_core *core, uint32_t cycles);
+/* Read the clock whose low half stands in records. */
+int warploom_clock(const warploom_core *core, uint64_t *clock);
 
 /* Mend a stream that a failed launch broke; reset units (a bit each); use SMs (a bit each). */
 int warploom_clear_stream(const warploom_core *core, uint32_t stream);

@@ -1,59 +1,7 @@
 #include "warploom_streams.h"
 
-/* Words of a launch with all its pairs. */
-#define WORDS (WARPLOOM_LAUNCH_WAIT0_STREAM_WORD + WARPLOOM_LAUNCH_WAITS)
 /* An event that is so many launches behind is reached. */
 #define FAR_BEHIND UINT32_C(0x8000)
-
-static int command(const warploom_core *core, uint32_t section, uint32_t opcode, uint32_t streams)
-{
-    uint32_t words[WARPLOOM_MASK_MASK_WORD + 1] = {0};
-    warploom_outcome outcome;
-    int error;
-    words[WARPLOOM_MASK_OPCODE_WORD] = opcode << WARPLOOM_MASK_OPCODE_SHIFT;
-    words[WARPLOOM_MASK_MASK_WORD] = streams;
-    error = warploom_submit_words(core, section, words, WARPLOOM_MASK_MASK_WORD + 1);
-    return error ? error : warploom_wait(core, section, &outcome);
-}
-
-int warploom_preempt(const warploom_core *core, uint32_t section, uint32_t streams)
-{
-    return command(core, section, WARPLOOM_OPCODE_PREEMPT, streams);
-}
-
-int warploom_resume(const warploom_core *core, uint32_t section, uint32_t streams)
-{
-    return command(core, section, WARPLOOM_OPCODE_RESUME, streams);
-}
-
-int warploom_abort_streams(const warploom_core *core, uint32_t section, uint32_t streams)
-{
-    return command(core, section, WARPLOOM_OPCODE_ABORT_STREAMS, streams);
-}
-
-int warploom_set_launch_timeout(const warploom_core *core, uint32_t cycles)
-{
-    return warploom_write_register(core, WARPLOOM_LAUNCH_TIMEOUT_ADDRESS, cycles);
-}
-
-int warploom_set_irq_timeout(const warploom_core *core, uint32_t cycles)
-{
-    return warploom_write_register(core, WARPLOOM_IRQ_TIMEOUT_ADDRESS, cycles);
-}
-
-int warploom_clock(const warploom_core *core, uint64_t *clock)
-{
-    uint32_t before, low, high;
-    int error = warploom_read_register(core, WARPLOOM_CLOCK_HIGH_ADDRESS, &high);
-    do {
-        before = high;
-        if (!error) error = warploom_read_register(core, WARPLOOM_CLOCK_LOW_ADDRESS, &low);
-        if (!error) error = warploom_read_register(core, WARPLOOM_CLOCK_HIGH_ADDRESS, &high);
-        if (error) return error;
-    } while (high != before);
-    *clock = (uint64_t)high << 32 | low;
-    return WARPLOOM_OK;
-}
 
 /* Know no launch and no pair; read the epoch. */
 static int forget(const warploom_core *core, warploom_streams *streams)
@@ -70,10 +18,6 @@ static int forget(const warploom_core *core, warploom_streams *streams)
 
 int warploom_streams_begin(const warploom_core *core, warploom_streams *streams)
 {
-    uint32_t version;
-    int error = warploom_read_register(core, WARPLOOM_VERSION_ADDRESS, &version);
-    if (error) return error;
-    if ((version ^ WARPLOOM_VERSION) & WARPLOOM_VERSION_MAJOR_MASK) return WARPLOOM_OTHER_MAP;
     streams->used = 0;
     return forget(core, streams);
 }
@@ -92,38 +36,35 @@ static void drop_pair(warploom_streams *streams, uint32_t stream, uint32_t k)
         streams->pair[stream][k] = streams->pair[stream][k + 1];
 }
 
-/* Write the pairs of a launch's stream into its words; return how many words it has then. */
-static uint32_t write_pairs(warploom_streams *streams, uint32_t stream, uint32_t *words)
+/* Let a launch wait for its stream's pairs. */
+static void put_pairs(warploom_streams *streams, warploom_launch *launch)
 {
-    uint32_t k = 0;
+    uint32_t stream = launch->stream, k = 0;
     while (k < streams->pairs[stream]) {
         const warploom_event *event = &streams->pair[stream][k];
         if (is_reached(streams, event)) {
             drop_pair(streams, stream, k);
             continue;
         }
-        words[WARPLOOM_LAUNCH_FLAGS_WORD] |= 1u << (WARPLOOM_LAUNCH_FLAGS_SHIFT + k);
-        words[WARPLOOM_LAUNCH_WAIT0_STREAM_WORD + k] =
-            event->stream << WARPLOOM_LAUNCH_WAIT0_STREAM_SHIFT |
-            event->count << WARPLOOM_LAUNCH_WAIT0_COUNT_SHIFT;
-        k++;
+        launch->wait[k].stream = event->stream;
+        launch->wait[k++].count = event->count;
     }
-    return k ? WARPLOOM_LAUNCH_WAIT0_STREAM_WORD + k : WARPLOOM_LAUNCH_WORDS;
+    launch->waits = k;
 }
 
 int warploom_streams_launch(const warploom_core *core, warploom_streams *streams, uint32_t section,
                             const warploom_launch *launch, uint32_t *ticket)
 {
-    uint32_t words[WORDS] = {0}, turns = 0, stream = launch->stream, count;
+    warploom_launch waiting = *launch;
     warploom_outcome outcome;
-    int error = warploom_pack_launch(launch, words);
-    if (error) return error;
+    uint32_t turns = 0, stream = launch->stream;
+    int error;
     if (stream >= WARPLOOM_STREAMS) return WARPLOOM_RANGE;
     if (streams->opened == WARPLOOM_OPEN) return WARPLOOM_FULL;
-    count = write_pairs(streams, stream, words);
+    put_pairs(streams, &waiting);
     do {
         *ticket = 0;
-        error = warploom_submit_words(core, section, words, count);
+        error = warploom_submit_launch(core, section, &waiting);
         if (!error) error = warploom_wait(core, section, &outcome);
         if (!error) {
             warploom_open *open = &streams->open[streams->opened++];

@@ -1,8 +1,7 @@
-/* Stream queues: version 2 of the map (docs/host/stream_queues.md). Beside warploom.h.
+/* Orders between streams: events (docs/host/drivers.md). Beside warploom.h.
  *
- * Launches of one stream run in order. This adds: orders between streams (events), streams that
- * are held and let go (preempt, resume), records with times. An order between streams is the
- * program's wish, so its state is the program's: `warploom_streams`.
+ * Launches of one stream run in order. An order between streams is the program's wish, so its state
+ * is the program's: `warploom_streams`.
  *
  * What hardware does not do: priorities are not inherited. An urgent launch that waits for a low
  * one lets the low one run, but launches of a priority between the two may delay it without bound. */
@@ -10,10 +9,6 @@
 #define WARPLOOM_STREAMS_H
 
 #include "warploom.h"
-
-#if WARPLOOM_VERSION < 0x20000
-#error "warploom_host.h is of version 1 of the map, whose cores have no stream queues"
-#endif
 
 #define WARPLOOM_STREAMS (1u << WARPLOOM_STREAM_BITS)
 /* Launches without a record that was taken, at most: the core keeps a record's place for each. */
@@ -41,23 +36,10 @@ typedef struct {
     warploom_open open[WARPLOOM_OPEN];
 } warploom_streams;
 
-/* Hold the streams of a mask, and stop what runs of them: a record of kind WARPLOOM_KIND_PREEMPT
- * tells when all is back. Let them go on. Abort all their launches that were accepted so far. */
-int warploom_preempt(const warploom_core *core, uint32_t section, uint32_t streams);
-int warploom_resume(const warploom_core *core, uint32_t section, uint32_t streams);
-int warploom_abort_streams(const warploom_core *core, uint32_t section, uint32_t streams);
-
-/* End a launch that stays longer than so many cycles at a stretch; 0: none. Let a record that
- * waits so many cycles raise `irq`, whatever the threshold is; 0: never. */
-int warploom_set_launch_timeout(const warploom_core *core, uint32_t cycles);
-int warploom_set_irq_timeout(const warploom_core *core, uint32_t cycles);
-/* Read the clock whose low half stands in records. */
-int warploom_clock(const warploom_core *core, uint64_t *clock);
-
-/* Begin: no launch is known, no stream waits. WARPLOOM_OTHER_MAP: the core has no stream queues. */
+/* Begin: no launch is known, no stream waits. */
 int warploom_streams_begin(const warploom_core *core, warploom_streams *streams);
-/* As warploom_launch_kernel; the launch waits for its stream's pairs. A launch that is refused
- * keeps them for the next one. */
+/* As warploom_launch_kernel; the launch waits for its stream's pairs, in the place of its own. A
+ * launch that is refused keeps them for the next one. */
 int warploom_streams_launch(const warploom_core *core, warploom_streams *streams, uint32_t section,
                             const warploom_launch *launch, uint32_t *ticket);
 /* As the calls of warploom.h. Records that were kept come first. A soft reset ends every wait. */

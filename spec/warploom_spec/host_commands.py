@@ -1,22 +1,22 @@
-"""What a host writes into a task register, command by command, and the record it reads back."""
+"""What a host writes into a task register, command by command."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
-from warploom_spec.codes import AnyCode
 from warploom_spec.config import BLOCK_FIELD_BITS, Config
 from warploom_spec.errors import WarploomError
-from warploom_spec.queue import FinalFate, RecordKind
+from warploom_spec.queue import Mode
+from warploom_spec.queue_packets import FIRST_WAIT_WORD, MODE_WORD, QUEUE_MODE_BITS, WAIT_BITS
 from warploom_spec.resources import SM_RESOURCES
-from warploom_spec.word_layout import WordField, WordLayout
+from warploom_spec.word_layout import WORD_BITS, WordField, WordLayout
 
 #: Words of a task register; a launch's inline argument words begin at T12.
 TASK_WORDS: Final = 32
 INLINE_WORD: Final = 12
-#: Words of a final record.
-RECORD_WORDS: Final = 6
+#: Pairs that the task register has words for, in every configuration.
+WAIT_WORDS: Final = 4
 
 
 class Opcode(IntEnum):
@@ -25,16 +25,21 @@ class Opcode(IntEnum):
     NOP = 0
     RUN = 1
     LAUNCH = 2
+    PREEMPT = 5
+    RESUME = 6
     ABORT = 7
     DISCONNECT = 8
+    ABORT_STREAMS = 13
 
 
 #: Flag of RUN, bit 8 of word 0: the primary core takes no part itself.
 FLAG_SKIP_PRIMARY: Final = 1
 
+_FLAGS: Final = "RUN: bit 0: no part for the primary core; LAUNCH: bit k: pair k counts"
+
 _HEAD: Final = (
     WordField("opcode", 0, 0, 8, "the command", Opcode),
-    WordField("flags", 0, 8, 8, "RUN: bit 0 = 1: no part for the primary core"),
+    WordField("flags", 0, 8, 8, _FLAGS),
     WordField("parameter", 0, 16, 16, "not used by these commands"),
 )
 
@@ -64,9 +69,10 @@ def run_words(config: Config) -> WordLayout:
 
 
 def launch_words(config: Config) -> WordLayout:
-    """A kernel launch. Its fields are those of the packet ``launch_descriptor``.
+    """A kernel launch. Its fields are those of the packet ``queued_launch``.
 
-    Fields have one width in all configurations, so that what is too large for one is refused.
+    Fields have one width in all configurations, so that what is too large for one is refused. Pair
+    k, of ``WAIT_WORDS``, counts if flag k is 1.
     """
     dx, dy, dz = BLOCK_FIELD_BITS
     return WordLayout(
@@ -81,7 +87,6 @@ def launch_words(config: Config) -> WordLayout:
             WordField("priority", 5, 24, 4, "priority, 0 is the lowest"),
             WordField("after_previous", 5, 28, 1, "1: after every earlier launch of its stream"),
             WordField("idempotent", 5, 29, 1, "1: may be killed and run again"),
-            WordField("mode", 5, 30, 2, "preemption mode"),
             WordField("gx", 6, 0, 32, "blocks of the grid in x"),
             WordField("gy", 7, 0, 16, "blocks of the grid in y"),
             WordField("gz", 7, 16, 16, "blocks of the grid in z"),
@@ -99,8 +104,26 @@ def launch_words(config: Config) -> WordLayout:
                 WordField(f"inline{k}", INLINE_WORD + 2 * k, 0, 64, f"argument word {k}")
                 for k in range(config.inline_args)
             ),
+            WordField("mode", MODE_WORD, 21, QUEUE_MODE_BITS, "preemption mode", Mode),
+            *(field for k in range(WAIT_WORDS) for field in _pair(k)),
         ),
     )
+
+
+def _pair(number: int) -> tuple[WordField, ...]:
+    """Return the fields of a pair that a launch waits for."""
+    word, name = FIRST_WAIT_WORD + number, f"wait{number}"
+    return (
+        WordField(f"{name}_stream", word, 8, 8, f"stream that pair {number} waits for"),
+        WordField(f"{name}_count", word, 16, WAIT_BITS, f"count of pair {number}, low bits"),
+    )
+
+
+def mask_words(config: Config) -> WordLayout:
+    """PREEMPT, RESUME and ABORT_STREAMS: a mask of streams."""
+    del config
+    mask = WordField("mask", 1, 0, WORD_BITS, "bit s: stream s")
+    return WordLayout("mask", TASK_WORDS, (*_HEAD, mask))
 
 
 def abort_words(config: Config) -> WordLayout:
@@ -137,8 +160,11 @@ COMMAND_TABLE: Final = {
     Opcode.NOP: Command(),
     Opcode.RUN: Command(words=run_words, call="task", for_unit=True),
     Opcode.LAUNCH: Command(words=launch_words, call="launch", for_launch_path=True),
+    Opcode.PREEMPT: Command(words=mask_words, call="preempt", for_launch_path=True),
+    Opcode.RESUME: Command(words=mask_words, call="resume", for_launch_path=True),
     Opcode.ABORT: Command(words=abort_words, call="abort", for_launch_path=True),
     Opcode.DISCONNECT: Command(call="disconnect", for_unit=True),
+    Opcode.ABORT_STREAMS: Command(words=mask_words, call="abort_streams", for_launch_path=True),
 }
 
 
@@ -161,25 +187,10 @@ def check_commands() -> None:
 check_commands()
 #: Layouts of the commands that need more than word 0.
 COMMANDS: Final = {opcode: c.words for opcode, c in COMMAND_TABLE.items() if c.words}
+#: Each of these layouts once.
+LAYOUTS: Final = tuple(dict.fromkeys(COMMANDS.values()))
 #: Commands that need an execution unit in their section, and commands that need a launch path.
 UNIT_COMMANDS: Final = tuple(o for o, c in COMMAND_TABLE.items() if c.for_unit)
 LAUNCH_COMMANDS: Final = tuple(o for o, c in COMMAND_TABLE.items() if c.for_launch_path)
-
-
-def record_words(config: Config) -> WordLayout:
-    """The final record of a ticket, as RECORD0 to RECORD5 show it."""
-    del config
-    return WordLayout(
-        "record",
-        RECORD_WORDS,
-        (
-            WordField("ticket", 0, 0, 32, "ticket"),
-            WordField("code", 1, 0, 8, "0, or the reason of the failure", AnyCode),
-            WordField("fate", 1, 8, 3, "0 finished, 1 aborted, 2 failed", FinalFate),
-            WordField("kind", 1, 11, 3, "0 launch", RecordKind),
-            WordField("kills", 1, 14, 3, "how often a preemption killed it"),
-            WordField("drained", 1, 17, 1, "1: mode reset was treated as drain"),
-            WordField("cycles", 2, 0, 32, "first offer to last report"),
-            *(WordField(f"detail{k}", 3 + k, 0, 32, "by kind; 0 of a launch") for k in range(3)),
-        ),
-    )
+#: Commands for a mask of streams.
+STREAM_COMMANDS: Final = tuple(o for o, c in COMMAND_TABLE.items() if c.words is mask_words)

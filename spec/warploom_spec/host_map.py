@@ -6,6 +6,7 @@ from typing import Final
 
 from warploom_spec.codes import AnyCode
 from warploom_spec.host_commands import TASK_WORDS
+from warploom_spec.queue_packets import WAIT_BITS
 from warploom_spec.word_layout import WordField
 
 #: Bytes of the AXI4-Lite address space, of a section, and where section 0 begins.
@@ -88,8 +89,11 @@ SECTION_WORDS: Final = (
         "RESULT1",
         0x014,
         "ro",
-        "task number [7:0]",
-        (bits("task", 0, 8, "number of the unit's task"),),
+        "task number [7:0], launch's number [31:16]",
+        (
+            bits("task", 0, 8, "number of the unit's task"),
+            bits("count", 16, WAIT_BITS, "number of a launch in its stream, low bits; 0: none"),
+        ),
     ),
     *(
         _whole(f"RESULT{8 + k}", 0x020 + 4 * k, "ro", f"result word {k} of the unit's cores")

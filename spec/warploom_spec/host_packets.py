@@ -146,15 +146,3 @@ def unit_error(config: Config) -> Packet:
             Field("argument", FAILURE_BITS, "the core's own code"),
         ),
     )
-
-
-def stop_answer(config: Config) -> Packet:
-    """A pulse: whether a stop found its launch."""
-    del config
-    return Packet(
-        "stop_answer",
-        (
-            Field("valid", 1, "1 for one cycle"),
-            Field("code", HOST_CODE_BITS, "0, or TICKET_UNKNOWN", AnyCode),
-        ),
-    )

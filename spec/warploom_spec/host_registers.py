@@ -10,15 +10,16 @@ from typing import Final
 
 from warploom_spec.codes import AnyCode
 from warploom_spec.config import Config
-from warploom_spec.host_commands import command_words, record_words
+from warploom_spec.host_commands import command_words
 from warploom_spec.host_map import SECTION_BASE, SECTION_BYTES, SECTION_WORDS, Word, bits
+from warploom_spec.queue_packets import final_record_words
 from warploom_spec.resources import STALL_CAUSES
 from warploom_spec.word_layout import WORD_BITS, WordField, WordLayout
 
 #: 'WARP'.
 IDENTITY: Final = 0x57415250
 #: Major [31:16] and minor [15:0] number of the map; another major number is another map.
-MAP_VERSION: Final = 0x0001_0001
+MAP_VERSION: Final = 0x0002_0000
 
 
 class Interrupt(IntEnum):
@@ -28,7 +29,8 @@ class Interrupt(IntEnum):
     ERROR = 1
     SM_LOST = 2
     RESET_DONE = 3
-    RESET_FORCED = 4
+    COMMAND_DONE = 4
+    RESET_FORCED = 5
 
 
 class ErrorBlock(IntEnum):
@@ -40,10 +42,11 @@ class ErrorBlock(IntEnum):
 
 
 _INTERRUPTS: Final[dict[IntEnum, str]] = {
-    Interrupt.RECORDS: "RECORDS >= max(1, IRQ_THRESHOLD); a level",
+    Interrupt.RECORDS: "RECORDS >= max(1, IRQ_THRESHOLD), or one for IRQ_TIMEOUT; a level",
     Interrupt.ERROR: "a block gave an error record",
     Interrupt.SM_LOST: "an SM was lost",
     Interrupt.RESET_DONE: "a soft reset is over",
+    Interrupt.COMMAND_DONE: "a command has completed",
     Interrupt.RESET_FORCED: "a soft reset was forced",
 }
 
@@ -61,7 +64,7 @@ def config_crc(config: Config) -> int:
 
 
 def params(config: Config) -> tuple[tuple[WordField, int], ...]:
-    """Return fields and values of PARAMS0 to PARAMS2; ``word`` is the register's number."""
+    """Return fields and values of PARAMS0 to PARAMS3; ``word`` is the register's number."""
     values = (
         (0, 0, 8, "sections", "sections of the mailbox"),
         (0, 8, 8, "units", "execution units"),
@@ -73,6 +76,9 @@ def params(config: Config) -> tuple[tuple[WordField, int], ...]:
         (2, 0, 16, "records", "final records that the completion queue holds"),
         (2, 16, 8, "inline_args", "argument words of 64 bits in a launch"),
         (2, 24, 8, "stream_bits", "streams are numbered with so many bits"),
+        (3, 0, 8, "queue_depth", "places of each priority"),
+        (3, 8, 4, "priority_bits", "priorities are numbered with so many bits"),
+        (3, 12, 4, "launch_waits", "pairs that a launch may wait for"),
     )
     return tuple(
         (WordField(name, word, low, width, meaning), int(getattr(config, name)))
@@ -147,12 +153,12 @@ def _register_words(config: Config) -> dict[int, Word]:
     return {word.offset: word for word in registers(config)}
 
 
-def value_word(name: str, offset: int, access: str, meaning: str, width: int = WORD_BITS) -> Word:
+def _value_word(name: str, offset: int, access: str, meaning: str, width: int = WORD_BITS) -> Word:
     """Return a register that is one number."""
     return Word(name, offset, access, meaning, (bits("value", 0, width, meaning),))
 
 
-def interrupt_words(meanings: Mapping[IntEnum, str]) -> tuple[Word, ...]:
+def _interrupt_words(meanings: Mapping[IntEnum, str]) -> tuple[Word, ...]:
     """Return IRQ_ENABLE and IRQ_STATUS: a bit for each event; the first one is a level."""
     flags = tuple(bits(event.name.lower(), int(event), 1, text) for event, text in meanings.items())
     status = "events that happened; bit 0 is a level"
@@ -162,7 +168,7 @@ def interrupt_words(meanings: Mapping[IntEnum, str]) -> tuple[Word, ...]:
     )
 
 
-def record_registers(layout: WordLayout) -> tuple[Word, ...]:
+def _oldest(layout: WordLayout) -> tuple[Word, ...]:
     """Return RECORD0 and so on: the words of the oldest record."""
     return tuple(
         Word(
@@ -179,7 +185,7 @@ def record_registers(layout: WordLayout) -> tuple[Word, ...]:
 def _identification(config: Config) -> tuple[Word, ...]:
     fields = [field for field, _ in params(config)]
     return (
-        value_word("ID", 0x000, "ro", "0x57415250, 'WARP'"),
+        _value_word("ID", 0x000, "ro", "0x57415250, 'WARP'"),
         Word(
             "VERSION",
             0x004,
@@ -190,16 +196,16 @@ def _identification(config: Config) -> tuple[Word, ...]:
                 bits("major", 16, 16, "another one is another map"),
             ),
         ),
-        value_word("CONFIG_CRC", 0x008, "ro", "CRC-32 of the configuration's text"),
+        _value_word("CONFIG_CRC", 0x008, "ro", "CRC-32 of the configuration's text"),
         *(
             Word(
                 f"PARAMS{k}",
-                0x00C + 4 * k,
+                offset,
                 "ro",
                 "numbers of the configuration",
                 tuple(bits(f.name, f.low, f.bits, f.meaning) for f in fields if f.word == k),
             )
-            for k in range(3)
+            for k, offset in enumerate((0x00C, 0x010, 0x014, 0x06C))
         ),
     )
 
@@ -211,37 +217,32 @@ def _control() -> tuple[Word, ...]:
     return (
         Word("CONTROL", 0x018, "wo", "starts a soft reset", (reset,), acts=True),
         Word("STATE", 0x01C, "ro", "soft reset and epoch", (running, epoch)),
-        *interrupt_words(_INTERRUPTS),
-        value_word("IRQ_THRESHOLD", 0x028, "rw", "records that raise bit 0 of IRQ_STATUS", 16),
+        *_interrupt_words(_INTERRUPTS),
+        _value_word("IRQ_THRESHOLD", 0x028, "rw", "records that raise bit 0 of IRQ_STATUS", 16),
+        _value_word("LAUNCH_TIMEOUT", 0x02C, "rw", "cycles of one residence; 0: no limit"),
+        _value_word(
+            "IRQ_TIMEOUT", 0x03C, "rw", "cycles after which any record interrupts; 0: never"
+        ),
+        _value_word("CLOCK_LOW", 0x148, "ro", "low half of the clock"),
+        _value_word("CLOCK_HIGH", 0x14C, "ro", "high half of the clock"),
     )
 
 
 def _records(config: Config) -> tuple[Word, ...]:
     pop = bits("pop", 0, 1, "1: forget the oldest record")
+    rooms = 1 << config.priority_bits
+    room = bits("room", 0, rooms, "bit p: a launch of priority p rung now finds room")
     return (
-        value_word("RECORDS", 0x030, "ro", "final records that wait", 16),
+        _value_word("RECORDS", 0x030, "ro", "final records that wait", 16),
         Word("RECORD_POP", 0x034, "wo", "forgets the oldest record", (pop,), acts=True),
-        *record_registers(record_words(config)),
+        Word("ROOM", 0x038, "ro", "which priorities take a launch", (room,)),
+        *_oldest(final_record_words(config)),
     )
 
 
 def _errors() -> tuple[Word, ...]:
     return (
-        Word(
-            "ROOM",
-            0x05C,
-            "ro",
-            "whether a launch is taken",
-            (
-                bits(
-                    "room",
-                    0,
-                    1,
-                    "1: a launch rung now finds a free entry, if no other comes before",
-                ),
-            ),
-        ),
-        value_word("REFUSED", 0x060, "ro", "accesses that were refused; wraps"),
+        _value_word("REFUSED", 0x060, "ro", "accesses that were refused; wraps"),
         Word(
             "ERROR_LAST",
             0x064,
@@ -259,7 +260,7 @@ def _errors() -> tuple[Word, ...]:
                 bits("argument", 16, 16, "argument of the code"),
             ),
         ),
-        value_word("ERROR_COUNT", 0x068, "ro", "error records; wraps"),
+        _value_word("ERROR_COUNT", 0x068, "ro", "error records; wraps"),
     )
 
 
@@ -309,17 +310,17 @@ def _sms(config: Config) -> tuple[Word, ...]:
 def _counters(config: Config) -> tuple[Word, ...]:
     return (
         *(
-            value_word(
+            _value_word(
                 f"STALL_{cause.upper()}", 0x100 + 4 * k, "ro", f"cycles stalled for {cause}; wraps"
             )
             for k, cause in enumerate(STALL_CAUSES)
         ),
-        value_word(
+        _value_word(
             "DISPATCHER_ERRORS", 0x140, "ro", "error records; stays at its highest value", 16
         ),
         *(
             (
-                value_word(
+                _value_word(
                     "INDEX_ERRORS", 0x144, "ro", "error records; stays at its highest value", 16
                 ),
             )
@@ -327,7 +328,7 @@ def _counters(config: Config) -> tuple[Word, ...]:
             else ()
         ),
         *(
-            value_word(
+            _value_word(
                 f"STRAYS{k}",
                 0x180 + 4 * k,
                 "ro",

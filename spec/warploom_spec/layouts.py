@@ -246,18 +246,6 @@ def block_report(config: Config) -> Packet:
     )
 
 
-def launch_stop(config: Config) -> Packet:
-    """A stop of one launch, by its ticket, as LaunchPath takes it."""
-    del config
-    return Packet(
-        "launch_stop",
-        (
-            Field("ticket", TICKET_BITS, "ticket"),
-            Field("drain", 1, "1: hand out no new blocks, wait for those out; 0: kill"),
-        ),
-    )
-
-
 def dispatch_stop(config: Config) -> Packet:
     """A pulse: a stop for the launch of each resident place, as BlockDispatcher takes it."""
     del config
@@ -287,11 +275,6 @@ def dispatch_end(config: Config) -> Packet:
     )
 
 
-def end_record(config: Config) -> Packet:
-    """The final record of a launch."""
-    return Packet("end_record", _end(config))
-
-
 def _end(config: Config) -> tuple[Field, ...]:
     return (
         Field("ticket", TICKET_BITS, "ticket"),
@@ -299,20 +282,6 @@ def _end(config: Config) -> tuple[Field, ...]:
         Field("code", ERROR_CODE_BITS, "0, or the reason of the failure", AnyCode),
         Field("cycles", CYCLES_BITS, "first offer to last report"),
         *_axes("next_", config.grid_bits, "next block of a drained launch, else 0"),
-    )
-
-
-def launch_answer(config: Config) -> Packet:
-    """A pulse: the answer to one launch, a ticket or why it was refused."""
-    del config
-    return Packet(
-        "launch_answer",
-        (
-            Field("valid", 1, "1 for one cycle"),
-            Field("ticket", TICKET_BITS, "ticket, 0 if refused"),
-            Field("code", ERROR_CODE_BITS, "0, or why it was refused", AnyCode),
-            Field("argument", ARGUMENT_BITS, "argument of the code"),
-        ),
     )
 
 

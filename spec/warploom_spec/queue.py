@@ -13,6 +13,7 @@ class Mode(IntEnum):
     RESET = 1
     DRAIN = 2
     WAIT = 3
+    YIELD = 4
 
 
 class FinalFate(IntEnum):

@@ -4,6 +4,7 @@ from enum import IntEnum
 from typing import Final
 
 from warploom_spec import layouts
+from warploom_spec.codes import AnyCode
 from warploom_spec.config import Config
 from warploom_spec.errors import ERROR_CODE_BITS, Fate
 from warploom_spec.layouts import ARGUMENT_BITS, CYCLES_BITS, FATE_BITS, TICKET_BITS
@@ -18,7 +19,8 @@ MAX_KILLS: Final = 4
 #: A launch's count as host and launch carry it; counts and timelines have ``COUNT_BITS`` inside.
 WAIT_BITS: Final = 16
 COUNT_BITS: Final = 32
-#: Bits of a record's stream and of its count of kills.
+#: Bits of a record's kind, of its stream and of its count of kills.
+RECORD_KIND_BITS: Final = 3
 RECORD_STREAM_BITS: Final = 6
 KILLS_BITS: Final = 3
 #: The word of LAUNCH that holds pair 0: the argument of ``WAIT_AHEAD``.
@@ -101,7 +103,7 @@ def queue_answer(config: Config) -> Packet:
         (
             _valid(),
             Field("ticket", TICKET_BITS, "ticket, 0 if refused"),
-            Field("code", ERROR_CODE_BITS, "0, or why it was refused"),
+            Field("code", ERROR_CODE_BITS, "0, or why it was refused", AnyCode),
             Field("argument", ARGUMENT_BITS, "argument of the code"),
             Field("count", WAIT_BITS, "low bits of the launch's number in its stream, or 0"),
         ),
@@ -114,7 +116,7 @@ def queue_command(config: Config) -> Packet:
         "queue_command",
         (
             _valid(),
-            Field("opcode", 2, "warploom_spec.queue_packets.QueueOpcode"),
+            Field("opcode", 2, "0 PREEMPT, 1 RESUME, 2 and 3 ABORT_STREAMS"),
             Field("mask", 1 << config.stream_bits, "bit s: stream s"),
         ),
     )
@@ -123,7 +125,9 @@ def queue_command(config: Config) -> Packet:
 def queue_code(config: Config) -> Packet:
     """A pulse: the answer to a command or to an abort."""
     del config
-    return Packet("queue_code", (_valid(), Field("code", ERROR_CODE_BITS, "0, or why not")))
+    return Packet(
+        "queue_code", (_valid(), Field("code", ERROR_CODE_BITS, "0, or why not", AnyCode))
+    )
 
 
 def queue_stream(config: Config) -> Packet:
@@ -145,9 +149,9 @@ def final_record(config: Config) -> Packet:
         (
             _valid(),
             Field("ticket", TICKET_BITS, "ticket, 0 of a PREEMPT"),
-            Field("code", ERROR_CODE_BITS, "0, or the reason of the failure"),
-            Field("fate", FATE_BITS, "warploom_spec.queue.FinalFate", FinalFate),
-            Field("kind", 3, "warploom_spec.queue.RecordKind", RecordKind),
+            Field("code", ERROR_CODE_BITS, "0, or the reason of the failure", AnyCode),
+            Field("fate", FATE_BITS, "0 finished, 1 aborted, 2 failed", FinalFate),
+            Field("kind", RECORD_KIND_BITS, "0 a launch, 2 a PREEMPT", RecordKind),
             Field("kills", KILLS_BITS, "how often it was killed and put back"),
             Field("reset_as_drain", 1, "1: a reset was treated as a drain"),
             Field("stream", RECORD_STREAM_BITS, "stream"),

@@ -24,9 +24,8 @@ from warploom_sim.cosim.lockstep import Ports
 from warploom_sim.cosim.lockstep.build import FLAGS, TOP, compile_verilog, own_source
 from warploom_sim.cosim.lockstep.ports import CLOCK, RESET
 
-#: Whether LaunchPath says that it has no launch, and room for one; what it answers.
-PATH_PORTS = ("idle", "room", "answer", "stop_answer")
-STREAM_PORTS = ("payload", "valid", "ready")
+#: Whether the launch path says that it has no launch, and room for one; its answers and records.
+PATH_PORTS = ("idle", "room", "answer", "command_answer", "abort_answer", "record")
 
 MODULE = re.compile(r"^module (\S+) ?\(.*?^endmodule$", re.MULTILINE | re.DOTALL)
 #: A register with its initial value; a row of a memory; what a memory reads into.
@@ -57,17 +56,15 @@ FLIPS = (
 
 
 class SeenFrontEnd(wiring.Component):
-    """A FrontEnd that shows its LaunchPath's ``idle``, ``room``, answers and final records."""
+    """A FrontEnd that shows its launch path's ``idle``, ``room``, answers and final records."""
 
     def __init__(self, config):
         self._core = FrontEnd(config)
         path = self._core._path.signature.members
-        ended = path["ended"].signature.members
         super().__init__(
             {
                 **dict(self._core.signature.members.items()),
                 **{f"path_{name}": Out(path[name].shape) for name in PATH_PORTS},
-                **{f"path_ended_{name}": Out(ended[name].shape) for name in STREAM_PORTS},
             }
         )
 
@@ -78,9 +75,6 @@ class SeenFrontEnd(wiring.Component):
         for name in core.signature.members:
             hand_through(m, self, core, name)
         m.d.comb += [getattr(self, f"path_{n}").eq(getattr(path, n)) for n in PATH_PORTS]
-        m.d.comb += [
-            getattr(self, f"path_ended_{n}").eq(getattr(path.ended, n)) for n in STREAM_PORTS
-        ]
         return m
 
 

@@ -1,8 +1,11 @@
-"""``host/c/warploom.c`` as a shared library, called from Python."""
+"""The driver in ``host/c`` as a shared library, called from Python."""
 
 import ctypes
 import subprocess
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 from simt_host.c_calls import U32, CCalls, Launch, Outcome, Record, Task, values
 from warploom_sim.verilog.register_map import c_header
@@ -11,21 +14,38 @@ from warploom_spec import preset
 HOST = Path(__file__).parents[2] / "host" / "c"
 FLAGS = ("-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-ffreestanding", "-O2")
 CONFIG = preset("tiny")
+SOURCES = ("warploom.c", "warploom_shapes.c", "warploom_streams.c", "example_streams.c")
 
 
-def build(folder: Path, header: str | None = None, source: str | None = None) -> Path:
-    """Compile the driver as a shared library.
+def build(
+    folder: Path, header: str | None = None, texts: Mapping[str, str] = MappingProxyType({})
+) -> Path:
+    """Compile the driver, and the example with streams, as a shared library.
 
-    ``header`` stands in for that of `CONFIG`, ``source`` for the text of ``warploom.c``.
+    ``header`` stands in for that of `CONFIG`, ``texts`` for those of some sources.
     """
     (folder / "warploom_host.h").write_text(header or c_header(CONFIG, "tiny"))
-    library, text = folder / "warploom.so", folder / "warploom.c"
-    text.write_text(source or (HOST / "warploom.c").read_text())
+    library, files = folder / "warploom.so", []
+    for name in SOURCES:
+        files.append(folder / name)
+        files[-1].write_text(texts.get(name) or (HOST / name).read_text())
     include = (f"-I{HOST}", f"-I{folder}")
-    subprocess.run(
-        ["gcc", *FLAGS, "-shared", "-fPIC", *include, str(text), "-o", str(library)], check=True
-    )
+    command = ["gcc", *FLAGS, "-shared", "-fPIC", *include, *map(str, files), "-o", str(library)]
+    subprocess.run(command, check=True)
     return library
+
+
+def launch_of(inline: Iterable[int], waits: Iterable[tuple[int, int]], fields: Any) -> Launch:
+    """Return a launch with its inline words and its pairs (stream, count)."""
+    launch = Launch(**fields)
+    for n, value in enumerate(inline):
+        launch.inline_args[n] = value
+    for pair in waits:
+        # A count of pairs that are too many has no pair: the driver must not read it.
+        if launch.waits < len(launch.wait):
+            launch.wait[launch.waits] = pair
+        launch.waits += 1
+    return launch
 
 
 class CDriver(CCalls):
@@ -34,15 +54,13 @@ class CDriver(CCalls):
     def identify(self):
         return self.call("identify")
 
-    def launch(self, section, inline=(), **fields):
-        launch, ticket = Launch(**fields), U32(0)
-        for n, value in enumerate(inline):
-            launch.inline_args[n] = value
+    def launch(self, section, inline=(), waits=(), **fields):
+        launch, ticket = launch_of(inline, waits, fields), U32(0)
         error = self.call("launch_kernel", section, ctypes.byref(launch), ctypes.byref(ticket))
         return error, ticket.value
 
-    def submit_launch(self, section, **fields):
-        return self.call("submit_launch", section, ctypes.byref(Launch(**fields)))
+    def submit_launch(self, section, waits=(), **fields):
+        return self.call("submit_launch", section, ctypes.byref(launch_of((), waits, fields)))
 
     def poll(self, section):
         outcome = Outcome()
@@ -64,6 +82,25 @@ class CDriver(CCalls):
 
     def abort(self, section, ticket):
         return self.call("abort", section, ticket)
+
+    def preempt(self, section, streams):
+        return self.call("preempt", section, streams)
+
+    def resume(self, section, streams):
+        return self.call("resume", section, streams)
+
+    def abort_streams(self, section, streams):
+        return self.call("abort_streams", section, streams)
+
+    def set_launch_timeout(self, cycles):
+        return self.call("set_launch_timeout", cycles)
+
+    def set_irq_timeout(self, cycles):
+        return self.call("set_irq_timeout", cycles)
+
+    def clock(self):
+        clock = ctypes.c_uint64(0)
+        return self.call("clock", ctypes.byref(clock)), clock.value
 
     def take_record(self):
         record = Record()

@@ -9,10 +9,18 @@ from simt_host.c_calls import Refused
 from tb.host.driver_tours import descriptor, kernel
 from warploom_host import CommandFailed
 from warploom_spec import BlockStatus
-from warploom_spec.host_commands import command_words
+from warploom_spec.host_commands import (
+    STREAM_COMMANDS,
+    Opcode,
+    command_words,
+    launch_words,
+    mask_words,
+)
 
 #: Cycles of blocks that outlast everything else in a tour.
 LONG = 4000
+#: A stream that does not exist in `tiny`, and one that does.
+NO_STREAM, STREAM = 16, 3
 
 
 class Provoker:
@@ -81,6 +89,23 @@ class Provoker:
                 self.note(name, outcome.code, outcome.argument, before)
                 return
 
+    def mask(self, name, opcode, mask):
+        fields = {"opcode": int(opcode), "flags": 0, "parameter": 0, "mask": mask}
+        layout = mask_words(self.core._config)
+        self.command(name, lambda: self.core._submit(0, layout, fields))
+
+    def waits(self, name, *waits, **fields):
+        """Launch with pairs (stream, count)."""
+        launch = descriptor((0,), kernel(**fields))
+        self.command(name, lambda: self.core.submit_launch(0, launch, waits))
+
+    def pair(self, name, k, stream):
+        """Launch with pair k alone, which may be one that this configuration lacks."""
+        layout = launch_words(self.core._config)
+        fields = dict.fromkeys(layout.by_name, 0) | kernel()
+        fields |= {"opcode": int(Opcode.LAUNCH), "flags": 1 << k, f"wait{k}_stream": stream}
+        self.command(name, lambda: self.core._submit(0, layout, fields))
+
     cycles = LONG
 
     def fresh(self):
@@ -102,8 +127,24 @@ class Provoker:
 
 
 def everything(core, sms, cores):
-    """Take both tours of `tiny`; every SM is lost at the end."""
-    return {"rounds": rounds(core, sms, cores), "codes": codes(core, sms, cores)}
+    """Take every tour of `tiny`; every SM is lost at the end."""
+    return {
+        "rounds": rounds(core, sms, cores),
+        "streams": streams(core, sms, cores),
+        "codes": codes(core, sms, cores),
+    }
+
+
+def streams(core, sms, cores):
+    """Provoke what commands for streams, waits and time-outs are answered."""
+    to = Provoker(core, sms, cores)
+    _fields(to)
+    _waits(to)
+    _commands(to)
+    _priorities(to)
+    _timeout(to)
+    to.fresh()
+    return to.found
 
 
 def codes(core, sms, cores):
@@ -195,6 +236,64 @@ def _sms(to):
     to.launch("STREAM_BROKEN", stream=2)
     to.launch("NO_SM")
     to.report("LOST_SM_SIGNAL", 1, 0)
+
+
+def _fields(to):
+    """Values that this configuration does not have."""
+    for opcode in STREAM_COMMANDS:
+        to.mask(f"{opcode.name} of no stream", opcode, 0)
+        to.mask(f"{opcode.name} of a stream that does not exist", opcode, 1 << NO_STREAM)
+    to.launch("a launch in a stream that does not exist", stream=NO_STREAM)
+    to.launch("a mode that does not exist", mode=5)
+    to.pair("a pair of a stream that does not exist", 1, NO_STREAM)
+    to.pair("a pair too many", 2, STREAM)
+
+
+def _waits(to):
+    """A wait for what was not accepted yet; the next launch is that one."""
+    to.waits("a wait ahead", (STREAM, 1))
+    to.waits("a second wait ahead", (STREAM, 0), (STREAM, 1))
+    to.waits("a wait that is reached", (STREAM, 0))
+    to.core.wait_record()
+
+
+def _commands(to):
+    """A second PREEMPT, a RESUME of what runs, an ABORT of what has ended."""
+    core = to.core
+    # It is not stopped: the PREEMPT waits for its end.
+    ticket = core.launch(0, descriptor((0,), kernel(1, LONG, stream=STREAM, mode=3)))
+    to.wait_for_any_block()
+    to.mask("PREEMPT", Opcode.PREEMPT, 1 << STREAM)
+    to.mask("a second PREEMPT", Opcode.PREEMPT, 1 << STREAM)
+    to.mask("RESUME of another stream", Opcode.RESUME, 1 << STREAM + 1)
+    to.mask("RESUME", Opcode.RESUME, 1 << STREAM)
+    to.mask("RESUME again", Opcode.RESUME, 1 << STREAM)
+    to.command("ABORT", lambda: core.submit_abort(0, ticket))
+    records = [core.wait_record() for _ in range(2)]
+    to.found["records"] = sorted([one.kind, one.fate] for one in records)
+    to.command("ABORT of a launch that has ended", lambda: core.submit_abort(0, ticket))
+    to.command("ABORT of no launch", lambda: core.submit_abort(0, 0))
+
+
+def _priorities(to):
+    """One priority is full, and another one is not; at last no record has room."""
+    to.start_until_refused("a full priority")
+    to.launch("another priority", stream=STREAM, priority=1)
+    to.fresh()
+    to.cycles = 1
+    name = "no room for a record"
+    while name not in to.found or to.found[name][0] == to.found["a full priority"][0]:
+        to.start_until_refused(name)
+    to.mask("no room for a PREEMPT's record", Opcode.PREEMPT, 1)
+    to.cycles = LONG
+    to.fresh()
+
+
+def _timeout(to):
+    to.core.set_launch_timeout(100)
+    to.start(cycles=LONG, blocks=1)
+    to.record("a launch that runs too long")
+    to.core.set_launch_timeout(0)
 
 
 def special(core, sms, cores):

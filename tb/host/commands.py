@@ -1,8 +1,9 @@
 """What hosts write and read: commands and their doorbells, among accesses that are refused."""
 
-from warploom_spec import host_packets, layouts, preset
-from warploom_spec.host_commands import Opcode, launch_words
+from warploom_spec import host_packets, preset
+from warploom_spec.host_commands import STREAM_COMMANDS, WAIT_WORDS, Opcode, launch_words
 from warploom_spec.host_map import OFFSETS, RESULT_WORDS, section_address
+from warploom_spec.queue_packets import queued_launch
 
 # The bus is the same in every configuration.
 WRITE, READ = host_packets.bus_write(preset("tiny")), host_packets.bus_read(preset("tiny"))
@@ -92,6 +93,8 @@ class Commands:
             (*Opcode, *(Opcode.RUN,) * 13, *(Opcode.LAUNCH,) * 2, Opcode.ABORT, Opcode.DISCONNECT)
             + (3, 255)
         )
+        if rng.random() < 0.25:
+            return self._stream_commands()
         if rng.random() < 0.1:
             # Nearly a command.
             opcode = rng.choice(list(Opcode)) ^ 1 << rng.randrange(8)
@@ -110,6 +113,25 @@ class Commands:
                 words[name] = rng.getrandbits(32)
         return self._finished(section, words)
 
+    def _stream_commands(self):
+        """Return a command for streams; now and then two sections ring one after the other."""
+        rng, section = self._rng, self._section
+        writes = self._mask_command(section)
+        if rng.random() < 0.3:
+            other = (section + 1) % self._config.sections
+            first, second = writes[:2], self._mask_command(other)[:3]
+            writes = [*first, *second[:2], a_write(section, "DOORBELL", 1), second[2]]
+        return writes
+
+    def _mask_command(self, section):
+        """Return a command for a mask of streams, some of which do not exist."""
+        rng = self._rng
+        streams = 1 << self._config.stream_bits
+        mask = rng.choice((rng.getrandbits(streams), 1 << rng.randrange(32), 1 << streams, 0))
+        opcode = rng.choice(STREAM_COMMANDS)
+        words = {"T0": opcode | rng.getrandbits(24) << 8, "T1": mask & (1 << 32) - 1}
+        return self._finished(section, words)
+
     def _finished(self, section, words):
         """Return the writes of a task register in any order, and of the doorbell."""
         writes = [a_write(section, name, data) for name, data in words.items()]
@@ -119,16 +141,23 @@ class Commands:
     def _launch(self):
         """Return the words of a launch, now and then with a value too large for its field."""
         rng, layout = self._rng, launch_words(self._config)
-        descriptor = layouts.launch_descriptor(self._config)
-        values = {field.name: rng.getrandbits(field.bits) for field in descriptor.fields}
+        fields = [f for f in queued_launch(self._config).fields if f.name in layout.by_name]
+        values = {field.name: rng.getrandbits(field.bits) for field in fields}
         if rng.random() < 0.3:
-            narrow = [f for f in descriptor.fields if f.bits < layout.by_name[f.name].bits]
+            narrow = [f for f in fields if f.bits < layout.by_name[f.name].bits]
             for field in rng.sample(narrow, rng.choice((1, 1, 2))):
                 values[field.name] |= 1 << rng.randrange(
                     field.bits, layout.by_name[field.name].bits
                 )
-        head = {"opcode": Opcode.LAUNCH, "flags": rng.getrandbits(8), "parameter": 0}
-        words = layout.pack(values | head)
+        for k in range(WAIT_WORDS):
+            # Pairs that do not count may name anything.
+            values |= {f"wait{k}_stream": rng.getrandbits(8), f"wait{k}_count": rng.getrandbits(16)}
+            if rng.random() < 0.9:
+                values[f"wait{k}_stream"] %= 1 << self._config.stream_bits
+        flags = rng.getrandbits(self._config.launch_waits) | rng.getrandbits(4) << 4
+        if rng.random() < 0.1:
+            flags |= 1 << rng.randrange(WAIT_WORDS)
+        words = layout.pack(values | {"opcode": Opcode.LAUNCH, "flags": flags, "parameter": 0})
         used = {0, *(piece.word for field in layout.fields for piece in field.pieces())}
         return {f"T{k}": words[k] for k in used}
 

@@ -15,9 +15,10 @@ from warploom_sim.cosim.lockstep import Ports
 from warploom_sim.cosim.lockstep.build import MODEL, built, verilator_objects
 from warploom_sim.cosim.lockstep.validity import Validity
 from warploom_sim.verilog.register_map import c_header
-from warploom_spec import host_packets, layouts
-from warploom_spec.host_commands import INLINE_WORD
+from warploom_spec import host_packets, layouts, queue_packets
+from warploom_spec.host_commands import INLINE_WORD, WAIT_WORDS
 from warploom_spec.host_registers import registers
+from warploom_spec.queue_packets import FIRST_WAIT_WORD
 
 SOURCES = Path(__file__).parent / "core_bench"
 HOST = Path(__file__).parents[2] / "host" / "c"
@@ -25,12 +26,12 @@ PACKETS = (
     *(layouts.block_offer, layouts.block_report, layouts.launch_words, layouts.index_read),
     *(host_packets.bus_address, host_packets.bus_data, host_packets.bus_read_answer),
     *(host_packets.core_start, host_packets.core_result),
-    *(layouts.end_record, layouts.launch_answer),
+    *(queue_packets.queue_answer, queue_packets.final_record),
 )
 NUMBERS = (
     *("sms", "block_slots", "warp_slots", "warp_size", "register_units", "shared_units"),
     *("barriers", "sections", "units", "cores_per_unit", "core_timeout", "kill_timeout"),
-    *("stream_bits", "queue_depth", "inline_args"),
+    *("queue_depth", "launch_waits", "inline_args"),
 )
 
 
@@ -88,7 +89,10 @@ def pins_header(config, core):
     lines += [f"constexpr unsigned {n.upper()} = {getattr(config, n)};" for n in NUMBERS]
     addresses = ", ".join(hex(word.offset) for word in registers(config))
     lines.append(f"#define REGISTER_ADDRESSES {addresses}")
-    lines.append(f"constexpr unsigned INLINE_WORD = {INLINE_WORD};")
+    lines.append(f"constexpr unsigned STREAMS = {1 << config.stream_bits};")
+    lines.append(f"constexpr unsigned PRIORITIES = {1 << config.priority_bits};")
+    lines.append(f"constexpr unsigned INLINE_WORD = {INLINE_WORD}, WAIT_WORD = {FIRST_WAIT_WORD};")
+    lines.append(f"constexpr unsigned WAIT_WORDS = {WAIT_WORDS};")
     lines.append(f"constexpr unsigned GRID_Y_BITS = {config.grid_bits[1]};")
     return "\n".join([*lines, ""])
 

@@ -1,14 +1,20 @@
-"""A host that reads every record before it takes it, and settles everything now and then."""
+"""A host that reads every record before it takes it, and settles everything now and then.
+
+A PREEMPT's record has no ticket.
+"""
 
 from collections import deque
 
 from tb.host.commands import READ, WRITE, a_write
-from tb.host.front_end_stimulus import CoreHost, HearingSurroundings
-from warploom_golden.oracles import AxilBus
+from tb.host.front_end_stimulus import CoreHost, Surroundings
+from warploom_spec.host_registers import register_addresses
+from warploom_spec.queue import RecordKind
 
 #: What this host alone reads or writes, and nobody by chance.
 RECORDS = ("RECORD0", "RECORD1", "RECORD_POP", "CONTROL")
-SETTLES = (50, 300)
+#: Words of a record that the host reads once RECORD0 and RECORD1 have shown one.
+TIMES = ("RECORD5", "RECORD6", "RECORD7")
+SETTLES = (300, 1200)
 
 
 class DiligentHost(CoreHost):
@@ -22,14 +28,12 @@ class DiligentHost(CoreHost):
     settles = SETTLES
 
     def __init__(self, config, rng):
-        self._registers = {word.name: word.offset for word in self.registers(config)}
-        self._bus = AxilBus(config)
+        self._registers = register_addresses(config)
         super().__init__(config, rng)
 
     def restart(self):
         """Forget what is under way."""
         super().restart()
-        self._bus.reset()
         self._due = {"read": deque(), "write": deque()}
         self._taking = False
         self._ticket = 0
@@ -37,26 +41,35 @@ class DiligentHost(CoreHost):
         self._settling = ""
         self._left = self._rng.randint(*self.settles)
 
-    def hear(self, inputs, outputs):
-        """See the accesses that are answered in a cycle."""
-        for access in self._bus.see(inputs, outputs):
-            self.heard(access)
-
     def heard(self, access):
         """See an access that is answered."""
+        super().heard(access)
         for name in (*RECORDS, "STATE"):
             if access.address == self._registers[name]:
                 getattr(self, f"_hear_{name.lower()}")(access)
+        times = [self._registers[name] for name in TIMES]
+        if self._taking and not access.is_write and access.address in times:
+            self._hear_times(access)
 
     def _hear_record0(self, access):
         self._ticket = access.data if access.okay else 0
-        if access.okay and not access.data and self._settling == "records":
-            self._settling = ""
 
     def _hear_record1(self, access):
-        self._taking = bool(self._ticket and access.okay)
+        preempt = access.data >> 11 & 7 == RecordKind.PREEMPT
+        self._taking = bool(access.okay and (self._ticket or preempt))
+        self._whole_record = True
         if self._taking:
-            self._due["write"].append(self._whole("RECORD_POP"))
+            self._due["read"].extend(self._read(name) for name in TIMES)
+        elif access.okay and self._settling == "records":
+            self._settling = ""
+
+    def _hear_times(self, access):
+        """A soft reset refuses reads: the record is read again then."""
+        self._whole_record &= access.okay
+        if access.address == self._registers[TIMES[-1]]:
+            self._taking = self._whole_record
+            if self._taking:
+                self._due["write"].append(self._whole("RECORD_POP"))
 
     def _hear_record_pop(self, access):
         self._taking = False
@@ -107,13 +120,13 @@ class DiligentHost(CoreHost):
         return word
 
     def _own(self):
-        return [self._registers[name] for name in RECORDS]
+        return [self._registers[name] for name in (*RECORDS, *TIMES)]
 
     def _read(self, name):
         return READ.pack({"valid": 1, "address": self._registers[name] // 4})
 
 
-class DiligentSurroundings(HearingSurroundings):
+class DiligentSurroundings(Surroundings):
     """The same with such a host."""
 
     host = DiligentHost

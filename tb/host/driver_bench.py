@@ -22,7 +22,7 @@ from tb.host import driver_tours
 from tb.host.c_driver import CDriver
 from tb.host.stream_hosts import CStreams, PythonStreams
 from tb.support.dispatch_configs import config_of
-from warploom_host import HostDriver, StreamDriver
+from warploom_host import HostDriver
 from warploom_sim.cosim.lockstep.cocotb_entry import PLAN
 from warploom_sim.json_file import write_json
 from warploom_spec import BlockStatus, host_packets, layouts
@@ -203,13 +203,12 @@ async def bench(dut):
         master, sms, cores = await set_up(dut, config)
         functions = accesses(dut, master)
         if plan["driver"] == "c":
-            made = CStreams if plan.get("stream_queues") else CDriver
+            made = CStreams if plan.get("events") else CDriver
             driver = made(ctypes.CDLL(plan["library"]), *functions)
         else:
-            made = StreamDriver if plan.get("stream_queues") else HostDriver
-            driver = made(*functions[:2], config, 1000)
+            driver = HostDriver(*functions[:2], config, 1000)
         if plan["driver"] == "python":
-            wrapped = PythonStreams if plan.get("stream_queues") else driver_tours.PythonDriver
+            wrapped = PythonStreams if plan.get("events") else driver_tours.PythonDriver
             driver = wrapped(driver, functions)
         tour = bridge(getattr(importlib.import_module(plan["module"]), plan["tour"]))
         found = await with_timeout(tour(driver, sms, cores), SILENT_NS, "ns")

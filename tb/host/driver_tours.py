@@ -38,12 +38,12 @@ class PythonDriver:
         error, _ = self.call("identify")
         return NOT_THERE if error == RANGE else error
 
-    def launch(self, section, inline=(), **fields):
-        error, ticket = self.call("launch", section, descriptor(inline, fields))
-        return error, 0 if error else ticket
+    def launch(self, section, inline=(), waits=(), **fields):
+        error, made = self.call("launch_after", section, descriptor(inline, fields), waits)
+        return error, 0 if error else made.ticket
 
-    def submit_launch(self, section, **fields):
-        return self.call("submit_launch", section, descriptor((), fields))[0]
+    def submit_launch(self, section, waits=(), **fields):
+        return self.call("submit_launch", section, descriptor((), fields), waits)[0]
 
     def poll(self, section):
         error, outcome = self.call("poll", section)
@@ -66,6 +66,24 @@ class PythonDriver:
 
     def abort(self, section, ticket):
         return self.call("abort", section, ticket)[0]
+
+    def preempt(self, section, streams):
+        return self.call("preempt", section, streams)[0]
+
+    def resume(self, section, streams):
+        return self.call("resume", section, streams)[0]
+
+    def abort_streams(self, section, streams):
+        return self.call("abort_streams", section, streams)[0]
+
+    def set_launch_timeout(self, cycles):
+        return self.call("set_launch_timeout", cycles)[0]
+
+    def set_irq_timeout(self, cycles):
+        return self.call("set_irq_timeout", cycles)[0]
+
+    def clock(self):
+        return self.call("clock")
 
     def take_record(self):
         error, record = self.call("take_record")

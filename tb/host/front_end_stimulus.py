@@ -3,23 +3,49 @@
 from collections import deque
 
 from tb.host.axil_hosts import AxilHosts, cores_of_units
-from tb.host.commands import ALL, READ, WRITE, Commands, a_write
+from tb.host.commands import ALL, READ, WRITE, Commands, a_read, a_write
 from tb.support.dispatch_configs import config_of
 from tb.support.index_cases import reads_of
 from tb.support.launch_cases import legal_launch, sharp_launch, spoiled_launch
 from tb.support.sm_behaviour import BehaviourSource
 from tb.support.sm_cores import SmCores
+from warploom_golden.oracles import AxilBus
 from warploom_golden.oracles.index_reference import is_legal, warps
 from warploom_spec import layouts
-from warploom_spec.host_commands import Opcode, launch_words
+from warploom_spec.host_commands import STREAM_COMMANDS, Opcode, launch_words
+from warploom_spec.host_map import OFFSETS, SECTION_BASE, SECTION_BYTES
 from warploom_spec.host_registers import registers
+from warploom_spec.queue_packets import FIRST_WAIT_WORD
 
-#: How often a host writes a register that acts, of 100 register writes.
-ACTS = {"RECORD_POP": 40, "CLEAR_STREAM": 10, "UNIT_RESET": 4, "CONTROL": 8, "IRQ_STATUS": 10}
+COUNTS = 1 << 16
+#: What a host writes into registers whose whole range would do nothing in a short run.
+VALUES = {
+    "LAUNCH_TIMEOUT": (0, 0, 0, 30, 100, 300),
+    "IRQ_TIMEOUT": (0, 3, 20, 100),
+    "IRQ_THRESHOLD": (0, 1, 2, 4, 30),
+}
+#: How often, of 100 writes of registers, one of these is written.
+WRITTEN_OFTEN = {
+    "RECORD_POP": 40,
+    "CLEAR_STREAM": 10,
+    "UNIT_RESET": 4,
+    "CONTROL": 8,
+    "IRQ_STATUS": 10,
+    "LAUNCH_TIMEOUT": 10,
+    "IRQ_TIMEOUT": 4,
+    "IRQ_THRESHOLD": 4,
+}
+#: Words of a launch that a host writes anew for the next one.
+WRITTEN_ANEW = ("T0", "T1", "T5", "T6", "T10", f"T{FIRST_WAIT_WORD}", f"T{FIRST_WAIT_WORD + 1}")
+#: Registers that are read more often than others.
+READ_OFTEN = ("STATE", "RECORD0", "RECORD1", "RECORD3", "ROOM", "CLOCK_LOW", "IRQ_STATUS")
 
 
 class CoreHost(Commands):
-    """Commands in the sections, and accesses of the registers.
+    """Launches with modes and pairs, other commands, and accesses of the registers.
+
+    Numbers of launches in their streams are heard from RESULT1, so that most pairs are of launches
+    that were accepted.
 
     Parameters
     ----------
@@ -31,17 +57,35 @@ class CoreHost(Commands):
         Streams that launches name.
     """
 
-    #: The map's registers, and how often one is written.
-    registers = staticmethod(registers)
-    acts = ACTS
-
     def __init__(self, config, rng, streams=3):
+        self._bus = AxilBus(config)
+        self._stream_of = [0] * config.sections
+        self._accepted = [0] * (1 << config.stream_bits)
         super().__init__(config, rng)
         self._streams = streams
-        self._words = {word.name: word for word in self.registers(config)}
+        self._words = {word.name: word for word in registers(config)}
         self.regions = deque(maxlen=3)
         #: The latest ticket among the launch words at the SMs' ports.
         self.ticket = 0
+
+    def restart(self):
+        """Forget what is under way."""
+        super().restart()
+        self._bus.reset()
+        self._launched = set()
+        self._accepted = [0] * len(self._accepted)
+
+    def hear(self, inputs, outputs):
+        """See the accesses that are answered in a cycle."""
+        for access in self._bus.see(inputs, outputs):
+            self.heard(access)
+
+    def heard(self, access):
+        """Take in the number of a launch that was accepted."""
+        section, offset = divmod(access.address - SECTION_BASE, SECTION_BYTES)
+        known = not access.is_write and access.okay and 0 <= section < self._config.sections
+        if known and offset == OFFSETS["RESULT1"] and access.data >> 16:
+            self._accepted[self._stream_of[section]] = access.data >> 16
 
     def write(self):
         rng = self._rng
@@ -52,7 +96,7 @@ class CoreHost(Commands):
     def _register_write(self):
         """Return a write of a register, mostly whole and legal."""
         rng = self._rng
-        acts = [name for name in self.acts if rng.random() < self.acts[name] / 100]
+        acts = [name for name, often in WRITTEN_OFTEN.items() if rng.random() < often / 100]
         name = acts[0] if acts else rng.choice(list(self._words))
         word = self._words[name]
         fields = self._values(word)
@@ -72,16 +116,22 @@ class CoreHost(Commands):
 
     def _values(self, word):
         """Return a value for each field of a register."""
-        return {field.name: self._rng.getrandbits(field.bits) for field in word.fields}
+        values = {field.name: self._rng.getrandbits(field.bits) for field in word.fields}
+        if word.name in VALUES and self._rng.random() < 0.95:
+            values["value"] = self._rng.choice(VALUES[word.name])
+        return values
 
     def _command(self):
-        """Return a launch or an abort mostly; else as in front of units alone."""
+        """Return a launch, a command for streams or an abort mostly; else as for units alone."""
         kind = self._rng.random()
         sections = self._config.sections
-        if kind < 0.4:
+        if kind < 0.2:
+            section = self._section = self._rng.randrange(sections)
+            return self._mask_command(section)
+        if kind < 0.75:
             section = self._section = self._rng.randrange(sections)
             return self._finished(section, self._launch())
-        if kind < 0.6:
+        if kind < 0.85:
             section = self._section = self._rng.randrange(sections)
             ticket = max(0, self.ticket + self._rng.choice((-1, 0, 0, 1, 1, 2, 3)))
             return [
@@ -91,7 +141,27 @@ class CoreHost(Commands):
             ]
         return super()._command()
 
+    def _mask_command(self, section):
+        """Return a command for streams, mostly a RESUME that lets some go on."""
+        rng = self._rng
+        resume = Opcode.RESUME
+        opcode = rng.choice((*STREAM_COMMANDS, Opcode.PREEMPT, resume, resume, resume))
+        mask = rng.choice((1 << rng.randrange(self._streams), rng.getrandbits(self._streams)))
+        if opcode == resume and rng.random() < 0.6:
+            mask = (1 << self._streams) - 1
+        if rng.random() < 0.05:
+            mask = rng.getrandbits(32)
+        return self._finished(section, {"T0": int(opcode), "T1": mask})
+
     def _launch(self):
+        """Return a launch's words; mostly only some where the section had one before."""
+        words = self._new_launch()
+        if self._section in self._launched and self._rng.random() < 0.75:
+            return {name: word for name, word in words.items() if name in WRITTEN_ANEW}
+        self._launched.add(self._section)
+        return words
+
+    def _new_launch(self):
         rng, config = self._rng, self._config
         fields = legal_launch(rng, config, self._streams, False, None, None)
         kind = rng.random()
@@ -107,8 +177,22 @@ class CoreHost(Commands):
         return self._words_of(fields)
 
     def _words_of(self, fields):
-        """Return the words of a launch."""
-        return self._packed(launch_words(self._config), fields)
+        """Return the words of a launch that waits for others now and then."""
+        rng = self._rng
+        self._stream_of[self._section] = fields["stream"]
+        flags = sum((rng.random() < 0.3) << k for k in range(self._config.launch_waits))
+        waits = {}
+        for k in range(self._config.launch_waits):
+            stream = rng.randrange(self._streams)
+            behind = rng.choice((0, 0, 1, 2)) if rng.random() < 0.95 else rng.choice((-1, 0x4000))
+            waits[f"wait{k}_stream"] = stream
+            waits[f"wait{k}_count"] = (self._accepted[stream] - behind) % COUNTS
+        mode = rng.choice((0, 1, 1, 2, 3, 4)) if rng.random() < 0.95 else rng.randrange(8)
+        idempotent = int(rng.random() < 0.8)
+        layout = launch_words(self._config)
+        return self._packed(
+            layout, {**fields, **waits, "mode": mode, "idempotent": idempotent}, flags
+        )
 
     def _packed(self, layout, fields, flags=0):
         """Return the words of a launch that its layout has fields in."""
@@ -120,10 +204,12 @@ class CoreHost(Commands):
 
     def read(self):
         rng = self._rng
-        if rng.random() < 0.4:
-            often = [self._words[name] for name in ("STATE", "RECORD0", "RECORD1")]
-            word = rng.choice((*often, rng.choice(list(self._words.values()))))
-            return READ.pack({"valid": 1, "address": word.offset // 4})
+        draw = rng.random()
+        if draw < 0.1:
+            return a_read(self._some_section(), "RESULT1")
+        if draw < 0.5:
+            name = rng.choice((*READ_OFTEN, rng.choice(list(self._words))))
+            return READ.pack({"valid": 1, "address": self._words[name].offset // 4})
         return super().read()
 
 
@@ -148,7 +234,7 @@ class Surroundings:
             context.case.rng("behaviour"), context.options.get("profile", "few_stops")
         )
         self._sms = SmCores(config, context.case.rng("sms"))
-        self._cycle = -1
+        self._cycle, self._inputs = -1, None
         self._launch_words = layouts.launch_words(config)
         self._ends = [AxilHosts(context, self._host), *cores_of_units(context, config)]
         for n in range(config.sms if config.makes_indices else 0):
@@ -158,6 +244,8 @@ class Surroundings:
     def next(self, outputs):
         """Return all inputs of the next cycle."""
         self._cycle += 1
+        if outputs is not None:
+            self._host.hear(self._inputs, outputs)
         if outputs is None:
             self._host.restart()
             self._host.ticket = 0
@@ -168,6 +256,7 @@ class Surroundings:
         inputs = self._sms.next(self._cycle, outputs, self._behaviours)
         for end in self._ends:
             inputs |= end.next(outputs)
+        self._inputs = inputs
         return inputs
 
 
@@ -175,18 +264,3 @@ class ResettingSurroundings(Surroundings):
     """A host that soft-resets the core after each command."""
 
     host = ResettingHost
-
-
-class HearingSurroundings(Surroundings):
-    """The same with a host that hears the answers of its accesses."""
-
-    def __init__(self, context):
-        super().__init__(context)
-        self._inputs = None
-
-    def next(self, outputs):
-        """Return all inputs of the next cycle."""
-        if outputs is not None:
-            self._host.hear(self._inputs, outputs)
-        self._inputs = super().next(outputs)
-        return self._inputs

@@ -73,7 +73,7 @@ async def first_warp(dut):
     written. The read waits in the index memory, and has its data ``index_wake`` cycles after the
     write.
     """
-    for _ in range(13):
+    for _ in range(15):
         await FallingEdge(dut.clk)
     dut.read__0__payload.value = layouts.index_read(TINY).pack(
         {"address": 16, "warp": 0, "index_warps": 2}
@@ -85,7 +85,7 @@ async def first_warp(dut):
     valid = await until(dut, dut.data_valid)
     if not valid:
         raise RuntimeError("the read did not wait for the warp")
-    return 14 + valid - timing(TINY).index_wake
+    return 16 + valid - timing(TINY).index_wake
 
 
 async def measure(dut):

@@ -5,16 +5,16 @@ from tb.host.commands import a_read, a_write
 
 #: Inputs that are 0 where a test does not name them.
 SILENT = (
-    *("done__0", "error__0", "result__0", "launch_answer", "stop_answer"),
-    *("missing", "unit_reset", "soft_reset_active"),
+    *("done__0", "error__0", "result__0", "launch_answer", "abort_answer"),
+    *("command_answer", "missing", "unit_reset", "soft_reset_active"),
 )
 
 
 def play(box, cycles=24, **ports):
     """Run a mailbox; ``write`` and ``read`` are given by the cycle of commit and of sampling."""
     idle = dict.fromkeys(SILENT, 0)
-    if "stop__ready" not in ports:
-        idle["stop__ready"] = 1
+    if "abort__ready" not in ports:
+        idle["abort__ready"] = 1
     return recorded(box, ByCycle(idle, ports), cycles)
 
 

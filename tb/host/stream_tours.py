@@ -1,4 +1,4 @@
-"""What a host does with a core of stream queues: for the C driver and the Python driver alike.
+"""What a host does with streams and events: for the C driver and the Python driver alike.
 
 A tour is blocking code. It returns what the calls gave, as plain data.
 """

@@ -12,6 +12,9 @@ from warploom.host._launch_answers import LaunchAnswers
 from warploom.host.bus_port import BusPort
 from warploom.host.execution_unit import ExecutionUnit
 from warploom.host.front_end import FrontEnd
+from warploom.launch._queue_ends import QueueEnds
+from warploom.launch._queue_streams import QueueStreams
+from warploom.launch._queue_timelines import Timelines
 
 # One worker, so that the core is built once.
 pytestmark = pytest.mark.xdist_group("core_bench")
@@ -126,6 +129,21 @@ WRONG = {
         ("commands", {"seed": 1, "commands": 20_000}),
         Change(LaunchAnswers, "_in_order", "queue.r_data == k", "self.section == k"),
         "neither a ticket nor a reason|ERROR is|given twice|lost|another command's",
+    ),
+    "a launch does not wait": (
+        ("commands", {"seed": 1, "commands": 2000}),
+        Change(Timelines, "_pair", "pending[s].eq(waits)", "pending[s].eq(0)"),
+        "begins against a wait|before the record of a wait",
+    ),
+    "a PREEMPT holds no stream": (
+        ("commands", {"seed": 1, "commands": 2000}),
+        Change(QueueStreams, "_flags", ".resumes) | events.holds", ".resumes)"),
+        "a block of a stream that holds still|a RESUME finds no stream held",
+    ),
+    "a kill is not counted": (
+        ("commands", {"seed": 1, "commands": 2000}),
+        Change(QueueEnds, "_keep", "kills + (killed & ~kills.all())", "kills"),
+        "a record counts other kills",
     ),
     "no time-out comes": (
         ("storm", {"seed": 1, "accesses": 100_000, "episode": 1000}),

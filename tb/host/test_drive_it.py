@@ -227,7 +227,7 @@ def test_the_text_says_what_the_figures_show() -> None:
         fall(task["doorbell"]),
     )
     text = " ".join(PAGE.read_text().split())
-    words = {2: "two", 3: "three", 9: "nine", 18: "18"}
+    words = {2: "two", 3: "three", 9: "nine", 20: "20"}
     for sentence in (
         f"hold both in {commit - 1}, so the write *commits* in {commit}",
         f"from {answered} on, {words[answered - commit]} cycles after the commit",

@@ -12,9 +12,9 @@ from warploom_spec.resources import AMOUNT_FIELDS
 
 BUS_ERROR, NOT_THERE, OTHER_MAP, OTHER_CONFIG = -1, -2, -3, -4
 BUSY, WAITED, RANGE, EMPTY = -5, -6, -7, -8
-QUEUE_FULL, COMPLETION_FULL = 32, 16
+QUEUE_FULL, COMPLETION_FULL, NOT_PREEMPTED = 32, 16, 47
 DOORBELL = 0x1000
-IDENTITY = [("read", 0x000, 0x57415250), ("read", 0x004, 0x00010000)]
+IDENTITY = [("read", 0x000, 0x57415250), ("read", 0x004, 0x00020000)]
 CRC = config_crc(TINY)
 #: Every field of a launch at 0: word 0 has the opcode.
 NOTHING = dict.fromkeys(
@@ -45,9 +45,9 @@ def rings(section=DOORBELL, **words):
     return [("read", section, 0), *writes, ("write", section, 1)]
 
 
-def complete(code=0, ticket=0, section=DOORBELL):
+def complete(code=0, ticket=0, section=DOORBELL, number=0):
     """Return the accesses that find a section's outcome."""
-    words = ((0x00, 0), (0x0C, code), (0x10, ticket), (0x04, 0), (0x08, 0), (0x14, 0))
+    words = ((0x00, 0), (0x0C, code), (0x10, ticket), (0x04, 0), (0x08, 0), (0x14, number << 16))
     return [("read", section + offset, value) for offset, value in words]
 
 
@@ -56,11 +56,11 @@ def complete(code=0, ticket=0, section=DOORBELL):
     [
         ([*IDENTITY, ("read", 0x008, CRC)], 0),
         # Another minor number is the same map, with more in it.
-        ([IDENTITY[0], ("read", 0x004, 0x0001FFFF), ("read", 0x008, CRC)], 0),
+        ([IDENTITY[0], ("read", 0x004, 0x0002FFFF), ("read", 0x008, CRC)], 0),
         ([("read", 0x000, 0x57415251)], NOT_THERE),
         ([("read", 0x000, 0xD7415250)], NOT_THERE),
-        ([IDENTITY[0], ("read", 0x004, 0x00020000)], OTHER_MAP),
-        ([IDENTITY[0], ("read", 0x004, 0x80010000)], OTHER_MAP),
+        ([IDENTITY[0], ("read", 0x004, 0x00010001)], OTHER_MAP),
+        ([IDENTITY[0], ("read", 0x004, 0x80020000)], OTHER_MAP),
         ([*IDENTITY, ("read", 0x008, CRC ^ 1)], OTHER_CONFIG),
         ([*IDENTITY, ("read", 0x008, CRC ^ 1 << 31)], OTHER_CONFIG),
     ],
@@ -71,8 +71,8 @@ def test_another_core_map_or_configuration_is_told(host, script, code):
 
 def test_a_launch_is_fourteen_words_and_the_doorbell(host):
     words = {"T1": 0x22222222, "T2": 0x11111111, "T3": 0x44444444, "T4": 0x33333333}
-    words |= {"T5": 0xB512ABCD, "T6": 0x00010203, "T7": 0x00050004, "T8": 0x00C01008}
-    words |= {"T9": 0x00010040, "T10": 0x03002407, "T12": 0x66666666, "T13": 0x55555555}
+    words |= {"T5": 0x3512ABCD, "T6": 0x00010203, "T7": 0x00050004, "T8": 0x00C01008}
+    words |= {"T9": 0x00010040, "T10": 0x03402407, "T12": 0x66666666, "T13": 0x55555555}
     fields = {"code": 0x1111111122222222, "arguments": 0x3333333344444444}
     fields |= {"address_space": 0xABCD, "stream": 0x12, "priority": 5, "after_previous": 1}
     fields |= {"idempotent": 1, "mode": 2, "gx": 0x10203, "gy": 4, "gz": 5}
@@ -135,6 +135,9 @@ SUBMITS = {
     "launch": NOTHING,
     "run": {"code": 1},
     "abort": {"ticket": 1},
+    "preempt": {"streams": 1},
+    "resume": {"streams": 1},
+    "abort_streams": {"streams": 1},
     "disconnect": {},
 }
 
@@ -166,7 +169,7 @@ def test_a_task_is_eight_words(host):
     assert outcome == {"code": 53, "core": 2, "argument": 77, "ticket": 0, "task": 5} | {
         "succeeded": 0b1011,
         "parts": 0b1111,
-        "number": 0,
+        "number": 0xFFFF,
     }
 
 
@@ -176,28 +179,87 @@ def test_an_abort_is_two_words(host):
     assert made(host, "abort", script, 0, 0xFFFFFFFF) == 45
 
 
+@pytest.mark.parametrize(("call", "opcode"), [("preempt", 5), ("resume", 6), ("abort_streams", 13)])
+def test_a_command_for_streams_is_two_words(host, call, opcode):
+    script = [("read", DOORBELL, 0), ("write", 0x1080, opcode), ("write", 0x1084, 0x80000005)]
+    script += [("write", DOORBELL, 1), *complete(NOT_PREEMPTED)]
+    assert made(host, call, script, 0, 0x80000005) == NOT_PREEMPTED
+
+
+@pytest.mark.parametrize(
+    ("call", "address"), [("set_launch_timeout", 0x2C), ("set_irq_timeout", 0x3C)]
+)
+def test_a_time_out_is_a_register(host, call, address):
+    assert made(host, call, [("write", address, 0xFFFFFFFF)], 0xFFFFFFFF) == 0
+
+
+def test_the_clock_is_read_again_while_its_high_half_changes(host):
+    high, low = (lambda n: ("read", 0x14C, n)), (lambda n: ("read", 0x148, n))
+    script = [high(1), low(0xFFFFFFFF), high(2), low(3), high(2)]
+    assert made(host, "clock", script) == (0, 2 << 32 | 3)
+
+
+def waiting(*pairs):
+    """Return the accesses of a launch of nothing that waits for pairs (stream, count)."""
+    words = [2 | ((1 << len(pairs)) - 1) << 8] + [0] * 27
+    words += [stream << 8 | count << 16 for stream, count in pairs]
+    writes = [("write", 0x1080 + 4 * n, word) for n, word in enumerate(words)]
+    return [("read", DOORBELL, 0), *writes, ("write", DOORBELL, 1)]
+
+
+def test_a_launch_s_pairs_stand_behind_its_words(host):
+    """Of a count its low 16 bits; the configuration has two pairs."""
+    script = waiting((3, 0xFFFF)) + complete(ticket=6, number=9)
+    assert made(host, "launch", script, 0, waits=[(3, 0x1FFFF)], **NOTHING) == (0, 6)
+    script = waiting((255, 1), (2, 0))
+    assert made(host, "submit_launch", script, 0, waits=[(255, 1), (2, 0)], **NOTHING) == 0
+
+
+@pytest.mark.parametrize("waits", [[(256, 1)], [(1, 1), (256, 1)], [(1, 1)] * 3, [(1, 1)] * 5])
+def test_a_pair_too_many_or_of_no_stream_is_refused(host, waits):
+    assert made(host, "submit_launch", [], 0, waits=waits, **NOTHING) == RANGE
+
+
 def test_results_are_read_in_their_order(host):
     script = [("read", 0x1020 + 4 * n, 10 + n) for n in range(8)]
     assert made(host, "results", script, 0, 8) == (0, list(range(10, 18)))
     assert made(host, "results", [], 0, 9)[0] == RANGE
 
 
+def record(*words):
+    """Return the accesses that find a record waiting, read its words, and pop it."""
+    reads = [("read", 0x40 + 4 * n, word) for n, word in enumerate(words)]
+    return [("read", 0x30, 2), *reads, ("write", 0x34, 1)]
+
+
 def test_a_record_is_read_and_then_popped(host):
-    script = [("read", 0x30, 2), ("read", 0x40, 0xCAFE0001), ("read", 0x44, 0x0003DA12)]
-    script += [("read", 0x48, 1234), ("write", 0x34, 1)]
-    error, record = made(host, "take_record", script)
+    """Of a launch; the words 3 and 4 say nothing of one."""
+    script = record(0xCAFE0001, 0x0127C212, 1234, 0xFFFFFFFF, 0xFFFFFFFF, 11, 12, 0x80000013)
+    error, found = made(host, "take_record", script)
     assert error == 0
-    later = ("stream", "offered", "accepted", "first_offer", "made")
     met = (f"met_{fate}" for fate in ("finished", "killed", "drained", "skipped"))
-    assert record == dict.fromkeys((*later, *met), 0) | {
+    assert found == dict.fromkeys(met, 0) | {
         "ticket": 0xCAFE0001,
         "code": 0x12,
         "fate": 2,
-        "kind": 3,
+        "kind": 0,
         "kills": 7,
         "drained": 1,
+        "stream": 9,
+        "offered": 1,
         "cycles": 1234,
+        "accepted": 11,
+        "first_offer": 12,
+        "made": 0x80000013,
     }
+
+
+def test_a_preempt_s_record_says_what_became_of_the_launches_that_it_met(host):
+    script = record(0, 2 << 11, 0x10001, 2 | 0x8003 << 16, 4, 5, 6, 7)
+    error, found = made(host, "take_record", script)
+    met = [found[f"met_{fate}"] for fate in ("finished", "killed", "drained", "skipped")]
+    assert (error, found["kind"], found["cycles"]) == (0, 2, 0)
+    assert met == [0x10001, 2, 0x8003, 4]
 
 
 def test_without_a_record_nothing_is_popped(host):
@@ -217,7 +279,7 @@ FIELDS = {
     "priority": ("T5", 0x0F000000),
     "after_previous": ("T5", 0x10000000),
     "idempotent": ("T5", 0x20000000),
-    "mode": ("T5", 0xC0000000),
+    "mode": ("T10", 0x00E00000),
     "gx": ("T6", 0xFFFFFFFF),
     "gy": ("T7", 0x0000FFFF),
     "gz": ("T7", 0xFFFF0000),
@@ -256,7 +318,7 @@ def test_a_task_s_field_holds_its_highest_value_and_refuses_the_next(host, name,
 #: Call, its highest arguments, the writes, and arguments of which one is too high.
 REGISTERS = {
     "threshold": ("enable_irq", (0xF, 0xFFFF), [(0x28, 0xFFFF), (0x20, 0xF)], (0, 0x10000)),
-    "interrupts": ("enable_irq", (0x1F, 1), [(0x28, 1), (0x20, 0x1F)], (0x20, 1)),
+    "interrupts": ("enable_irq", (0x3F, 1), [(0x28, 1), (0x20, 0x3F)], (0x40, 1)),
     "stream": ("clear_stream", (0xFF,), [(0x70, 0xFF)], (0x100,)),
     "units": ("reset_units", (1,), [(0x78, 1)], (2,)),
     "sms": ("enable_sms", (3,), [(0x80, 3)], (4,)),

@@ -20,7 +20,7 @@ from tb.host.test_driver_accesses import (
     rings,
 )
 
-RECORD = [("read", 0x30, 1), ("read", 0x40, 7), ("read", 0x44, 0), ("read", 0x48, 9)]
+RECORD = [("read", 0x30, 1), *(("read", 0x40 + 4 * n, 7) for n in range(8))]
 RESULTS = [("read", 0x1020 + 4 * n, n) for n in range(8)]
 
 
@@ -42,12 +42,18 @@ CALLS = {
         rung(1, 0, 1, 1, 1, 0, 0, 0) + complete(),
     ),
     "abort": ((0, 7), {}, rung(7, 7) + complete()),
+    "preempt": ((0, 3), {}, rung(5, 3) + complete()),
+    "resume": ((0, 3), {}, rung(6, 3) + complete()),
+    "abort_streams": ((0, 3), {}, rung(13, 3) + complete()),
     "disconnect": ((0,), {}, rung(8) + complete()),
     "results": ((0, 8), {}, RESULTS),
     "take_record": ((), {}, [*RECORD, ("write", 0x34, 1)]),
     "wait_record": ((), {}, [*RECORD, ("write", 0x34, 1)]),
     "enable_irq": ((1, 2), {}, [("write", 0x28, 2), ("write", 0x20, 1)]),
     "acknowledge_irq": ((), {}, [("read", 0x24, 3), ("write", 0x24, 3)]),
+    "set_launch_timeout": ((3,), {}, [("write", 0x2C, 3)]),
+    "set_irq_timeout": ((3,), {}, [("write", 0x3C, 3)]),
+    "clock": ((), {}, [("read", 0x14C, 0), ("read", 0x148, 1), ("read", 0x14C, 0)]),
     "clear_stream": ((3,), {}, [("write", 0x70, 3)]),
     "reset_units": ((1,), {}, [("write", 0x78, 1)]),
     "enable_sms": ((3,), {}, [("write", 0x80, 3)]),

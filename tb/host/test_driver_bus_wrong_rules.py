@@ -54,7 +54,7 @@ IN_PYTHON = {
         *(sizes.in_python, sizes.demand_inline_words, ()),
         Rewrite(
             HostDriver,
-            "_submit_launch",
+            "submit_launch",
             "enumerate(launch.inline)",
             "enumerate(launch.inline[::-1])",
         ),

@@ -6,13 +6,16 @@ from pathlib import Path
 import pytest
 
 from warploom_spec import preset
-from warploom_spec.host_commands import COMMAND_TABLE, launch_words
+from warploom_spec.host_commands import COMMAND_TABLE, WAIT_WORDS, launch_words
 
 HOST = Path(__file__).parents[2] / "host"
 HEADER, SOURCE = (HOST / f"c/warploom.{end}" for end in "hc")
 PYTHON = HOST / "python/warploom_host/driver.py"
-#: Fields that a caller gives otherwise: word 0, and inline argument words.
-NOT_OF_CALLER = ("opcode", "flags", "parameter", *(f"inline{k}" for k in range(10)))
+#: Fields that a caller gives otherwise: word 0, inline argument words, and pairs.
+NOT_OF_CALLER = (
+    *("opcode", "flags", "parameter", *(f"inline{k}" for k in range(10))),
+    *(f"wait{k}_{part}" for k in range(WAIT_WORDS) for part in ("stream", "count")),
+)
 FIELDS = [
     field for field in launch_words(preset("default")).fields if field.name not in NOT_OF_CALLER
 ]
@@ -30,7 +33,7 @@ def missing(header: str, source: str) -> list[str]:
         if field.bits < 32 and f"FITS(launch->{name}, {macro})" not in source:
             found.append(f"launch_fits does not check {name} (host/c/warploom.c)")
         if field.bits < 32 and f"PUT(launch->{name}, {macro})" not in source:
-            found.append(f"warploom_submit_launch does not write {name} (host/c/warploom.c)")
+            found.append(f"warploom_pack_launch does not write {name} (host/c/warploom.c)")
     return found
 
 
@@ -48,7 +51,7 @@ def test_the_driver_has_every_field() -> None:
         ),
         (
             *(SOURCE, "PUT(launch->barriers,"),
-            "warploom_submit_launch does not write barriers (host/c/warploom.c)",
+            "warploom_pack_launch does not write barriers (host/c/warploom.c)",
         ),
     ],
 )
@@ -87,6 +90,7 @@ def test_the_drivers_have_every_command() -> None:
 def test_a_call_that_a_driver_lacks_is_named_with_the_file(number: int) -> None:
     files = (HEADER, SOURCE, PYTHON)
     texts = [path.read_text() for path in files]
-    texts[number] = texts[number].replace("submit_abort", "end").replace("OPCODE_ABORT", "OPCODE_2")
+    text = texts[number].replace("submit_abort(", "end(").replace("OPCODE_ABORT,", "OPCODE_2,")
+    texts[number] = text
     named = files[number].relative_to(HOST.parent)
     assert missing_calls(*texts) == [f"opcode ABORT has no submit_abort ({named})"]

@@ -26,9 +26,10 @@ A, B, C, D = (96, 1, 1), (7, 5, 3), (32, 1, 1), (1, 17, 2)
 
 @functools.cache
 def library(config, source=None):
-    """Return the driver in C; ``source`` stands in for its text."""
+    """Return the driver in C; ``source`` stands in for ``warploom_shapes.c``."""
+    texts = {"warploom_shapes.c": source} if source else {}
     with tempfile.TemporaryDirectory() as folder:
-        return ctypes.CDLL(str(c_driver.build(Path(folder), c_header(config, "bench"), source)))
+        return ctypes.CDLL(str(c_driver.build(Path(folder), c_header(config, "bench"), texts)))
 
 
 def in_c(config=TINY, size=16, source=None):
@@ -172,7 +173,7 @@ WRONG = {
 @pytest.mark.parametrize("rule", WRONG)
 def test_a_wrong_rule_is_found_in_both_drivers(rule, monkeypatch):
     finder, pattern, instead, change = WRONG[rule]
-    text, count = re.subn(pattern, instead, (HOST / "warploom.c").read_text())
+    text, count = re.subn(pattern, instead, (HOST / "warploom_shapes.c").read_text())
     assert count == 1, f"{rule}: {pattern} stands there {count} times"
     with pytest.raises(AssertionError):
         finder(functools.partial(in_c, source=text))

@@ -15,7 +15,7 @@ in_python = functools.partial(python_host, config=WIDE)
 
 @functools.cache
 def in_c(source=None):
-    """Return what makes the C driver; ``source`` stands in for its text."""
+    """Return what makes the C driver; ``source`` stands in for ``warploom.c``."""
     return c_host(source, WIDE)
 
 

@@ -7,13 +7,13 @@ import pytest
 from tb.host import test_driver_accesses as rules
 from tb.host.c_driver import HOST
 from tb.host.driver_hosts import c_host, python_host
-from tb.support.planted import plant
+from tb.support.planted import Change, plant
 from warploom_dev.rewrite import Rewrite
 from warploom_host import HostDriver
 from warploom_spec.host_registers import IDENTITY
 from warploom_spec.word_layout import WordLayout
 
-READS = [("read", 0x000, IDENTITY), ("read", 0x004, 0x00010000)]
+READS = [("read", 0x000, IDENTITY), ("read", 0x004, 0x00020000)]
 LAUNCH = ("launch", rules.SUBMITS["launch"])
 
 
@@ -25,7 +25,7 @@ def identifies(host, name, script, code):
 
 IDENTIFIES = {
     "ID": ([("read", 0x000, IDENTITY ^ 1)], rules.NOT_THERE),
-    "VERSION": ([READS[0], ("read", 0x004, 0x00020000)], rules.OTHER_MAP),
+    "VERSION": ([READS[0], ("read", 0x004, 0x00010001)], rules.OTHER_MAP),
     "CONFIG_CRC": ([*READS, ("read", 0x008, rules.CRC ^ 1)], rules.OTHER_CONFIG),
 }
 
@@ -41,7 +41,7 @@ WRONG = {
     "VERSION is not looked at": (
         *(identifies, ("VERSION", *IDENTIFIES["VERSION"])),
         *(r"if \(GET\(\w+, WARPLOOM_VERSION_MAJOR\) != [^)]*\)\)", "if (0)"),
-        Rewrite(HostDriver, "identify", "(self.map_version, 0xFFFF0000)", "(self.map_version, 0)"),
+        Rewrite(HostDriver, "identify", "(MAP_VERSION, 0xFFFF0000)", "(MAP_VERSION, 0)"),
     ),
     "CONFIG_CRC is not looked at": (
         *(identifies, ("CONFIG_CRC", *IDENTIFIES["CONFIG_CRC"])),
@@ -64,14 +64,14 @@ WRONG = {
     "a full queue is told": (
         *(rules.test_a_full_queue_is_tried_again, ()),
         *(r"\w+ != \(int\)WARPLOOM_ERROR_QUEUE_FULL", "1"),
-        Rewrite(HostDriver, "_launched", "outcome.code != ErrorCode.QUEUE_FULL", "True"),
+        Rewrite(HostDriver, "launch_after", "outcome.code != ErrorCode.QUEUE_FULL", "True"),
     ),
     "a full completion queue is tried again": (
         *(rules.test_every_other_refusal_is_told_at_once, (rules.COMPLETION_FULL,)),
         r"(\w+) != \(int\)WARPLOOM_ERROR_QUEUE_FULL",
         r"\g<0> && \1 != (int)WARPLOOM_ERROR_COMPLETION_FULL",
         Rewrite(
-            *(HostDriver, "_launched", "outcome.code != ErrorCode.QUEUE_FULL"),
+            *(HostDriver, "launch_after", "outcome.code != ErrorCode.QUEUE_FULL"),
             "outcome.code not in (ErrorCode.QUEUE_FULL, ErrorCode.COMPLETION_FULL)",
         ),
     ),
@@ -96,6 +96,26 @@ WRONG = {
             *(WordLayout, "pack", "0 <= value < 1 << field.bits"),
             'field.name == "barriers" or 0 <= value < 1 << field.bits',
         ),
+    ),
+    "the clock's high half is looked at once": (
+        *(rules.test_the_clock_is_read_again_while_its_high_half_changes, ()),
+        *(r"while \((\w+) != (\w+)\)", r"while (\1 < \2)"),
+        Rewrite(HostDriver, "clock", "high == before", "True"),
+    ),
+    "one pair's flag alone is set": (
+        *(rules.test_a_launch_s_pairs_stand_behind_its_words, ()),
+        *(r"\(1u << (\w+->waits)\) - 1", r"1u << \1 >> 1"),
+        Rewrite(HostDriver, "submit_launch", "(1 << len(waits)) - 1", "1 << len(waits) >> 1"),
+    ),
+    "a pair too many is written": (
+        *(rules.test_a_pair_too_many_or_of_no_stream_is_refused, ([(1, 1)] * 3,)),
+        *(r"\w+->waits > WARPLOOM_LAUNCH_WAITS", "0"),
+        Rewrite(HostDriver, "submit_launch", "len(waits) > self._config.launch_waits", "False"),
+    ),
+    "a PREEMPT's record has the first count as its cycles": (
+        *(rules.test_a_preempt_s_record_says_what_became_of_the_launches_that_it_met, ()),
+        *(r"preempt \? 0 : (\w+\[2\])", r"\1"),
+        Change(HostDriver, "_record", '"cycles": 0', '"cycles": fields["cycles"]'),
     ),
     "a record is not popped": (
         *(rules.test_a_record_is_read_and_then_popped, ()),

@@ -15,22 +15,23 @@ from warploom_sim.cosim.lockstep.cocotb_runner import in_simulator
 from warploom_sim.verilog.register_map import c_header
 from warploom_spec import PRESETS, ErrorCode, preset
 from warploom_spec.host_errors import HostError
-from warploom_spec.host_registers import config_crc
+from warploom_spec.host_registers import Interrupt, config_crc
 from warploom_spec.queue import QueueCode
 
 TINY = preset("tiny")
 DRIVERS = ("c", "python")
+ABORTED, FAILED, EMPTY = 1, 2, -8
 
 
 @functools.cache
-def core(config, simulator, kind=FrontEnd):
+def core(config, simulator):
     """Return the folder with a core's simulation; to find it takes an elaboration."""
-    return built(AxilPins(kind(config_of(config))), simulator)
+    return built(AxilPins(FrontEnd(config_of(config))), simulator)
 
 
-def run_tour(name, driver, folder, simulator="verilator", config="tiny", kind=FrontEnd, **plan):
+def run_tour(name, driver, folder, simulator="verilator", config="tiny", **plan):
     """Run `driver_bench` on a core, and return what the tour found."""
-    simulation = core(config, simulator, kind)
+    simulation = core(config, simulator)
     module = "code_tours" if driver == "plain" else "driver_tours"
     plan = {"module": f"tb.host.{module}"} | plan
     plan |= {"tour": name, "driver": driver, "config": config}
@@ -41,6 +42,15 @@ def tour(name, driver, folder, simulator="verilator", header=None):
     """Let a driver take a tour, and return what it found."""
     library = c_driver.build(folder, header) if driver == "c" else None
     return run_tour(name, driver, folder, simulator, library=str(library))
+
+
+def event_tour(name, driver, folder):
+    """Let a driver with events take a tour, and return what it found."""
+    library = c_driver.build(folder) if driver == "c" else None
+    plan = {"events": True, "module": "tb.host.stream_tours", "library": str(library)}
+    found = run_tour(name, driver, folder, **plan)
+    assert "failure" not in found, found
+    return found
 
 
 @pytest.mark.parametrize("driver", DRIVERS)
@@ -56,8 +66,8 @@ def test_a_host_launches_waits_and_runs_tasks(driver, tmp_path):
     assert found["none"] == -8
     assert found["irq"] == 0
     assert found["two"] == found["records"] == [2, 3]
-    # No other bit of IRQ_STATUS than that of the records, which are taken.
-    assert found["status"] == [0, 0]
+    # Commands have completed; the records are taken.
+    assert found["status"] == [0, 1 << Interrupt.COMMAND_DONE]
     error, outcome = found["task"]
     assert error == 0
     assert (outcome["succeeded"], outcome["parts"], outcome["task"]) == (0b111, 0b111, 1)
@@ -111,6 +121,54 @@ def test_a_host_hears_that_the_sms_are_lost(driver, tmp_path):
     assert found["still"] == [ErrorCode.NO_SM, 0]
 
 
+@pytest.mark.parametrize("driver", DRIVERS)
+def test_a_host_orders_streams_and_preempts(driver, tmp_path):
+    found = event_tour("orders", driver, tmp_path)
+    assert [found[name] for name in ("identify", "begin", "wait", "preempt", "resume")] == [0] * 5
+    first, second, urgent = found["tickets"]
+    # The urgent one first; the low one was stopped once; the one that waited for it comes last.
+    assert found["first"] == [[urgent, 0, 0], [first, 1, 0], [second, 0, 0]]
+    assert found["clock"] == [0, 0, True]
+    assert found["preempted"] == [0, 0, 2, 1, 0]
+    assert found["passes"] == [True, EMPTY]
+    assert found["resumed"] == [0]
+    assert found["times"] == [True, 2, 1, 0]
+
+
+@pytest.mark.parametrize("driver", DRIVERS)
+def test_a_driver_waits_itself_for_what_is_too_much_for_a_launch(driver, tmp_path):
+    found = event_tour("many_pairs", driver, tmp_path)
+    assert found["waits"] == [0, 0, 0]
+    assert found["none yet"] == EMPTY
+    assert found["third"] == 0
+    assert found["records"] == found["tickets"]
+    assert found["empty"] == EMPTY
+    assert TINY.launch_waits == 2
+
+
+@pytest.mark.parametrize("driver", DRIVERS)
+def test_a_host_aborts_streams_and_limits_launches(driver, tmp_path):
+    found = event_tour("aborts_and_resets", driver, tmp_path)
+    assert found["abort_streams"] == [0, ABORTED]
+    assert found["timeout"][0] == 0
+    assert found["timed out"] == [1, FAILED, QueueCode.TIMEOUT]
+    assert (found["none"], found["reset"], found["ended"], found["earlier"]) == (0, 0, ABORTED, 0)
+    assert found["after"] == [0, 0]
+
+
+@pytest.mark.parametrize("driver", DRIVERS)
+def test_a_lone_record_interrupts(driver, tmp_path):
+    found = event_tour("interrupts", driver, tmp_path)
+    assert found == {"begin": 0, "irq": 0, "timeout": 0, "record": 0}
+
+
+def test_the_example_runs_in_order(tmp_path):
+    found = event_tour("example", "c", tmp_path)
+    # 64 blocks twice, one urgent one, and those of the low launch that were stopped.
+    assert found["code"] == 0
+    assert found["blocks"] > 2 * 64 + 1
+
+
 def test_a_driver_made_for_another_configuration_stops(tmp_path):
     crc = config_crc(TINY)
     own, other = (f"WARPLOOM_CONFIG_CRC UINT32_C(0x{n:08X})" for n in (crc, crc ^ 1))
@@ -124,7 +182,7 @@ def test_a_driver_made_for_another_configuration_stops(tmp_path):
 @pytest.mark.parametrize("name", PRESETS)
 def test_driver_and_example_compile_for_every_preset(name, tmp_path):
     (tmp_path / "warploom_host.h").write_text(c_header(preset(name), name))
-    for source in ("warploom.c", "example.c"):
+    for source in (*c_driver.SOURCES, "example.c"):
         subprocess.run(
             ["gcc", *c_driver.FLAGS, f"-I{HOST}", f"-I{tmp_path}", "-c", str(HOST / source)],
             check=True,

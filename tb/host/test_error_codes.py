@@ -8,7 +8,8 @@ import pytest
 from tb.host.test_drivers import run_tour
 from warploom_spec.codes import CODES
 from warploom_spec.errors import ErrorCode
-from warploom_spec.queue import QueueCode
+from warploom_spec.host_commands import STREAM_COMMANDS
+from warploom_spec.host_errors import HostError
 from warploom_spec.table_errors import TableCode
 
 PAGE = Path(__file__).parents[2] / "docs" / "host" / "error_codes.md"
@@ -53,25 +54,52 @@ SPECIAL = {
     "ORDER_RANGE": [25, 3, 1],
     "ORDER_BUSY": [26, 0, 1],
 }
+FIELD_RANGE = int(HostError.FIELD_RANGE)
+#: Code, argument, and by how much ERROR_COUNT rose.
+STREAMS = {
+    **{f"{one.name} of no stream": [FIELD_RANGE, 1, 0] for one in STREAM_COMMANDS},
+    **{
+        f"{one.name} of a stream that does not exist": [FIELD_RANGE, 1, 0]
+        for one in STREAM_COMMANDS
+    },
+    "a launch in a stream that does not exist": [FIELD_RANGE, 5, 0],
+    "a mode that does not exist": [FIELD_RANGE, 10, 0],
+    "a pair of a stream that does not exist": [FIELD_RANGE, 29, 0],
+    "a pair too many": [FIELD_RANGE, 30, 0],
+    "a wait ahead": [29, 28, 0],
+    "a second wait ahead": [29, 29, 0],
+    "a wait that is reached": [0, 0, 0],
+    "PREEMPT": [0, 0, 0],
+    "a second PREEMPT": [46, 0, 0],
+    "RESUME of another stream": [47, 0, 0],
+    "RESUME": [0, 0, 0],
+    "RESUME again": [47, 0, 0],
+    "ABORT": [0, 0, 0],
+    # A PREEMPT's record, and that of an aborted launch.
+    "records": [[0, 1], [2, 0]],
+    "ABORT of a launch that has ended": [45, 0, 0],
+    "ABORT of no launch": [45, 0, 0],
+    "a full priority": [32, 0, 0],
+    "another priority": [0, 0, 0],
+    "no room for a record": [16, 0, 0],
+    "no room for a PREEMPT's record": [16, 0, 0],
+    "a launch that runs too long": [27, 0, 0],
+}
 #: Codes that no core gives yet, and why.
 UNREACHABLE = {
-    ErrorCode.RELEASE_UNREFERENCED: "LaunchPath releases an entry once for each acceptance",
+    ErrorCode.RELEASE_UNREFERENCED: "the launch path releases an entry once for each acceptance",
     ErrorCode.STOP_UNKNOWN: "an abort of an unknown ticket is answered TICKET_UNKNOWN instead",
-    QueueCode.WAIT_AHEAD: "a launch has no pairs before the kernel queue is built",
-    QueueCode.TIMEOUT: "a launch has no time-out before the kernel queue is built",
-    QueueCode.PREEMPT_PENDING: "PREEMPT is BAD_OPCODE until the kernel queue is built",
-    QueueCode.NOT_PREEMPTED: "RESUME is BAD_OPCODE until the kernel queue is built",
     **dict.fromkeys(TableCode, "mapping tables are loaded by no command yet"),
 }
 
 
 def test_every_code_is_provoked_or_cannot_be_given_yet():
     provoked = TINY | SPECIAL
-    numbers = [number for number, _, _ in provoked.values()]
-    assert {number: CODES[number].name for number in numbers} == {
-        number: name for name, (number, _, _) in provoked.items()
-    }
-    assert sorted([0, *numbers, *map(int, UNREACHABLE)]) == sorted(CODES)
+    numbers = {name: number for name, (number, _, _) in provoked.items()}
+    assert {CODES[number].name: number for number in numbers.values()} == numbers
+    of_streams = {found[0] for name, found in STREAMS.items() if name != "records"}
+    assert {*numbers.values(), *of_streams, *map(int, UNREACHABLE)} == set(CODES)
+    assert not {*numbers.values(), *of_streams} & {*map(int, UNREACHABLE)}
 
 
 @pytest.fixture(scope="module")
@@ -85,6 +113,10 @@ def test_codes_of_tiny(tours):
     found = dict(tours["codes"])
     assert found.pop("DISCONNECT") == [0, 0, 0]
     assert found == TINY
+
+
+def test_codes_of_commands_for_streams(tours):
+    assert tours["streams"] == STREAMS
 
 
 @pytest.mark.deep

@@ -8,8 +8,8 @@ import pytest
 from tb.host.axil_hosts import ADDRESS
 from tb.host.diligent_host import DiligentSurroundings
 from tb.host.front_end_stimulus import ResettingSurroundings, Surroundings
+from tb.support.deep_values import deep_but
 from tb.support.dispatch_configs import config_of
-from tb.support.dispatch_events import LATE_NUMBER
 from tb.support.hard_cases import run_until
 from tb.support.planted import Change, plant, plant_timing
 from warploom.host.front_end import FrontEnd
@@ -22,8 +22,9 @@ from warploom_spec import host_packets, preset
 from warploom_spec.errors import ErrorCode
 from warploom_spec.host_errors import HostError
 from warploom_spec.host_map import OFFSETS, SECTION_BASE, SECTION_BYTES
-from warploom_spec.host_registers import register_addresses
-from warploom_spec.queue import QueueCode
+from warploom_spec.host_registers import registers
+from warploom_spec.queue import QueueCode, RecordKind
+from warploom_spec.queue_packets import FIRST_WAIT_WORD, MODE_WORD, WAIT_AHEAD
 
 TINY = "tiny,core_timeout=40,kill_timeout=40"
 READ_ANSWER = host_packets.bus_read_answer(preset("tiny"))
@@ -37,28 +38,45 @@ SELDOM = (
     *(ErrorCode.BLOCK_ZERO, ErrorCode.THREADS, ErrorCode.STREAM_PRIORITY),
 )
 CODES = (*OFTEN, *SELDOM)
+#: Those of waits and commands, and of a full queue.
+QUEUE_CODES = {
+    **{code.name: code for code in (QueueCode.PREEMPT_PENDING, QueueCode.NOT_PREEMPTED)},
+    "QUEUE_FULL": ErrorCode.QUEUE_FULL,
+    "WAIT_AHEAD": WAIT_AHEAD,
+}
 #: Aborted and failed; a record that says finished is known by its ticket alone.
 FATES = (1, 2)
 
 
-def make(config, *, first_number=0):
-    return (
-        FrontEnd(config_of(config), first_number=first_number),
-        Model(config_of(config), first_number=first_number),
-    )
+def make(config):
+    return FrontEnd(config_of(config)), Model(config_of(config))
 
 
 class Seen:
     """Counts what hosts read and what SMs see."""
 
     def __init__(self):
-        addresses = register_addresses(config_of(TINY))
+        addresses = {word.name: word.offset for word in registers(config_of(TINY))}
+        self._clock, self._room = addresses["CLOCK_LOW"], addresses["ROOM"]
         self._state, self._record = addresses["STATE"], addresses["RECORD1"]
         self._tickets = addresses["RECORD0"]
         self.counts_of = {f"ERROR reads {code.name}": 0 for code in CODES}
         self.counts_of |= {f"a record's fate is {fate}": 0 for fate in FATES}
+        self.counts_of |= {f"ERROR reads {name}": 0 for name in QUEUE_CODES}
         self.counts_of |= dict.fromkeys(
-            ("a ticket", "irq", "a block", "both kills", "indices", "resetting", "a record"), 0
+            (
+                *("a ticket", "irq", "a block", "both kills", "indices", "resetting", "a record"),
+                "a record of a PREEMPT",
+                "a record of a launch that was put back",
+                "a record of a launch that ran too long",
+                "RESULT1 reads a number",
+                "ERROR reads a wrong mask",
+                "ERROR reads a wrong mode",
+                "ERROR reads a wrong pair",
+                "CLOCK_LOW",
+                "room for some priorities alone",
+            ),
+            0,
         )
         self.reset()
 
@@ -85,24 +103,48 @@ class Seen:
         if answer["resp"]:
             return
         if address >= SECTION_BASE:
-            offset = (address - SECTION_BASE) % SECTION_BYTES
-            counts["a ticket"] += offset == OFFSETS["RESULT0"] and data > 0
-            for code in CODES if offset == OFFSETS["ERROR"] else ():
-                counts[f"ERROR reads {code.name}"] += data & 0xFF == code
+            self._read_section((address - SECTION_BASE) % SECTION_BYTES, data)
         elif address == self._state:
             counts["resetting"] += data & 1
         elif address == self._tickets:
             counts["a record"] += data > 0
-        elif address == self._record and data >> 8 & 7 in FATES:
-            counts[f"a record's fate is {data >> 8 & 7}"] += 1
+        elif address == self._record:
+            self._read_record(data)
+        elif address == self._clock:
+            counts["CLOCK_LOW"] += data > 0
+        elif address == self._room:
+            counts["room for some priorities alone"] += 0 < data < 15
+
+    def _read_record(self, data):
+        counts, fate = self.counts_of, data >> 8 & 7
+        if fate in FATES:
+            counts[f"a record's fate is {fate}"] += 1
+        counts["a record of a PREEMPT"] += data >> 11 & 7 == RecordKind.PREEMPT
+        counts["a record of a launch that was put back"] += data >> 14 & 7 > 0
+        counts["a record of a launch that ran too long"] += data & 0xFF == QueueCode.TIMEOUT
+
+    def _read_section(self, offset, data):
+        counts = self.counts_of
+        counts["a ticket"] += offset == OFFSETS["RESULT0"] and data > 0
+        counts["RESULT1 reads a number"] += offset == OFFSETS["RESULT1"] and data >> 16 > 0
+        if offset != OFFSETS["ERROR"]:
+            return
+        code, argument = data & 0xFF, data >> 16
+        for name, wanted in {**{c.name: c for c in CODES}, **QUEUE_CODES}.items():
+            counts[f"ERROR reads {name}"] += code == wanted
+        if code == HostError.FIELD_RANGE:
+            counts["ERROR reads a wrong mask"] += argument == 1
+            counts["ERROR reads a wrong mode"] += argument == MODE_WORD
+            counts["ERROR reads a wrong pair"] += argument >= FIRST_WAIT_WORD
 
 
 def diligent(made):
     """Return a case with a host that takes every record, and a ledger beside it."""
     config = made.params["config"]
-    ledger = f"tb.support.dispatch_configs:LATE_HOST_LEDGERS.{config}"
+    ledger = f"tb.support.dispatch_configs:HOST_LEDGERS.{config}"
     events = {**made.events, "ledger": ledger}
-    return replace(made, stimulus=DiligentSurroundings, events=events)
+    options = made.options | {"hurry": True}
+    return replace(made, stimulus=DiligentSurroundings, events=events, options=options)
 
 
 def case(config, seed, cycles, profile="few_stops"):
@@ -113,7 +155,7 @@ def case(config, seed, cycles, profile="few_stops"):
     withdrawable |= {f"offer__{n}": offers for n in range(sms)}
     return Case(
         make=make,
-        params={"config": config, "first_number": LATE_NUMBER},
+        params={"config": config},
         seed=seed,
         cycles=cycles,
         resets=4,
@@ -125,16 +167,24 @@ def case(config, seed, cycles, profile="few_stops"):
     )
 
 
+#: What a short run seldom meets; the long run demands all.
+SELDOM_READ = (
+    *(code.name for code in SELDOM),
+    *("a wrong mode", "a wrong pair", "PREEMPT_PENDING", "QUEUE_FULL"),
+    *("CORE_FAILED", "NO_UNIT", "BAD_SPLIT"),
+)
 PROFILES = ("few_stops", "no_stops", "mixed", "sm_loss")
+NARROW = f"{TINY},priority_bits=1,queue_depth=2,stream_bits=2"
 OTHERS = (
-    *("default", "tiny,policy=freed_first,reclaim=in_order"),
+    *("default", "tiny,policy=freed_first,reclaim=in_order", NARROW),
     *(f"{TINY},warp_size=4", f"{TINY},warp_size=2,index_memory_warps=256"),
 )
 
 
 def test_equals_its_model_and_much_happens(seed):
     # The long run demands these too.
-    seldom = {"both kills", "irq", *(f"ERROR reads {code.name}" for code in SELDOM)}
+    seldom = {"both kills", "irq", *(f"ERROR reads {name}" for name in SELDOM_READ)}
+    seldom |= {"a record of a launch that was put back"}
 
     def cases(n):
         made = [case(TINY, seed + 4 * n + k, 3000, p) for k, p in enumerate(PROFILES)]
@@ -230,7 +280,7 @@ WRONG = {
         "registers.answer.data",
     ),
     "records are never taken": Change(
-        FrontEnd, "_control", "queue.pop.eq(registers.pop)", "queue.pop.eq(0)"
+        FrontEnd, "_control", "path.pop.eq(registers.pop)", "path.pop.eq(0)"
     ),
     "a soft reset leaves launches alone": Change(
         FrontEnd,
@@ -241,6 +291,24 @@ WRONG = {
     "a soft reset does not wait for the mailbox": Change(
         FrontEnd, "_control", "[path.idle, ~mailbox.waiting]", "[path.idle]"
     ),
+    "the launch path's clock is not shown": Change(
+        FrontEnd, "_launches", "registers.clock.eq(path.clock)", "registers.clock.eq(0)"
+    ),
+    "a command's completion is not told": Change(
+        FrontEnd,
+        "_launches",
+        "registers.completed.eq(mailbox.completed)",
+        "registers.completed.eq(0)",
+    ),
+    "a launch has no time-out": Change(
+        FrontEnd,
+        "_launches",
+        "path.launch_timeout.eq(registers.launch_timeout)",
+        "path.launch_timeout.eq(0)",
+    ),
+    "commands are not sent": Change(
+        FrontEnd, "_launches", "path.command.eq(mailbox.command)", "path.command.eq(0)"
+    ),
 }
 #: Hosts that meet at once what a random one seldom meets.
 SURE = {
@@ -250,7 +318,7 @@ SURE = {
 }
 
 
-@pytest.mark.parametrize("name", WRONG)
+@pytest.mark.parametrize("name", deep_but([*SURE, "commands are not sent"], WRONG))
 def test_lockstep_finds_a_wrong_wire(name, seed, monkeypatch):
     plant(monkeypatch, [WRONG[name]])
     stimulus = SURE.get(name, Surroundings)

@@ -15,7 +15,7 @@ from tb.support.front_end_script import (
 )
 from warploom.host.front_end import FrontEnd
 from warploom_golden.host import FrontEnd as Model
-from warploom_spec import layouts, timing
+from warploom_spec import ErrorCode, layouts, timing
 from warploom_spec.host_commands import Opcode, launch_words
 from warploom_spec.host_map import section_address
 from warploom_spec.queue import QueueCode
@@ -86,30 +86,48 @@ def test_a_launch_from_its_doorbell_to_its_record(kind):
 
 @pytest.mark.rule("front_end", 2)
 @RTL_AND_MODEL
-def test_an_abort_is_answered_within_seven_cycles(kind):
+def test_an_abort_of_an_unknown_ticket_is_answered_after_all_entries_were_compared(kind):
+    """`tiny` has 16 entries: the doorbell reads 0 from c + 16 + 8 on."""
     rung = 2 - SENT
     accesses = [
         *command(0, 2, abort(77)),
-        *(read_section(rung + k + SENT, 2, "DOORBELL") for k in (5, 6, 7, 8)),
-        read_section(20, 2, "ERROR"),
+        *(read_section(rung + k + SENT, 2, "DOORBELL") for k in (22, 23, 24, 25)),
+        read_section(40, 2, "ERROR"),
     ]
-    assert play(kind, TINY, accesses, 30)[1] == [1, 1, 0, 0, QueueCode.TICKET_UNKNOWN]
+    assert play(kind, TINY, accesses, 50)[1] == [1, 1, 0, 0, QueueCode.TICKET_UNKNOWN]
+
+
+@pytest.mark.rule("front_end", 2)
+@RTL_AND_MODEL
+def test_an_abort_of_a_launch_in_a_place_is_answered_within_eight_cycles(kind):
+    """No SM reports; `kill` is 1 six cycles after the abort's transfer in c + 3."""
+    rung = 62 - SENT
+    accesses = [
+        *command(0, 0, launch()),
+        *command(60, 1, abort(1)),
+        *(read_section(rung + k + SENT, 1, "DOORBELL") for k in (6, 7, 8, 9)),
+        read_section(80, 1, "ERROR"),
+    ]
+    seen, found = play(kind, TINY, accesses, 90)
+    assert found == [1, 1, 0, 0, 0]
+    assert seen.cycles("kill")[0] == rung + 3 + 6
 
 
 @pytest.mark.rule("front_end", 3)
 @RTL_AND_MODEL
-def test_a_launch_ends_while_both_record_queues_are_full(kind):
-    """20 records have a place in one queue and 16 in the other: 36 launches, 3 every 35 cycles."""
-    last = 60 + 35 * 12
+def test_a_launch_ends_while_every_other_record_s_place_is_taken(kind):
+    """20 records have a place: of 21 launches, 3 every 60 cycles, the last one is refused."""
+    last = 120 + 60 * 8
     accesses = [access for n in range(3) for access in command(0, n, launch(stream=n))[:-1]]
-    for rung in range(60, last, 35):
+    for rung in range(120, last - 60, 60):
         accesses += [(rung, section_address(section, "DOORBELL"), 1) for section in range(3)]
     accesses += [read_of(TINY, last, name) for name in ("RECORDS", "ROOM")]
-    for pop in range(last + 10, last + 10 + 36 * 3, 3):
+    accesses.append(read_section(last, 2, "ERROR"))
+    for pop in range(last + 10, last + 10 + 20 * 3, 3):
         accesses += [read_of(TINY, pop, "RECORD0"), write_to(TINY, pop, "RECORD_POP", 1)]
-    accesses.append(read_of(TINY, last + 130, "ROOM"))
-    found = play(kind, TINY, accesses, last + 140, host=Sms)[1]
-    assert found == [20, 0, *range(1, 37), 1]
+    accesses.append(read_of(TINY, last + 80, "ROOM"))
+    found = play(kind, TINY, accesses, last + 90, host=Sms)[1]
+    assert found == [20, 0, ErrorCode.COMPLETION_FULL, *range(1, 21), 15]
 
 
 @RTL_AND_MODEL

@@ -69,8 +69,8 @@ WRONG = {
             Rewrite(
                 Model,
                 "_note_events",
-                "self._interrupts.RESET_FORCED",
-                "self._interrupts.RESET_DONE",
+                "Interrupt.RESET_FORCED",
+                "Interrupt.RESET_DONE",
             ),
         ),
         (False,),

@@ -7,13 +7,13 @@ import pytest
 from tb.host.accesses import ByCycle, answers, recorded
 from tb.host.commands import a_read, a_write
 from tb.host.mailbox_script import command, play, reads
-from tb.host.test_mailbox import LAUNCH_ANSWER, RESULT, STOP_ANSWER
+from tb.host.test_mailbox import CODE, LAUNCH_ANSWER, RESULT
 from tb.host.test_mailbox_rules import RUN, RUNS_AT, TINY, done, error
 from tb.support.record import made
 from warploom.host.mailbox import Mailbox
 from warploom_golden.host import Mailbox as Model
-from warploom_spec import ErrorCode, layouts
-from warploom_spec.host_commands import Opcode, launch_words
+from warploom_spec import ErrorCode, queue_packets
+from warploom_spec.host_commands import LAUNCH_COMMANDS, Opcode, launch_words
 from warploom_spec.host_errors import HostError
 from warploom_spec.queue import QueueCode
 from warploom_spec.resources import AMOUNT_FIELDS
@@ -50,31 +50,45 @@ LAUNCH = dict.fromkeys(AMOUNT_FIELDS, 0) | {
 }
 
 
+#: Two pairs: the first one counts, the second one's words are there all the same.
+WAITS = {
+    "wait0_valid": 1,
+    "wait0_stream": 15,
+    "wait0_count": 0xFFFE,
+    "wait1_valid": 0,
+    "wait1_stream": 3,
+    "wait1_count": 1,
+}
+
+
 def task_of(**changes):
-    """Return the words of a launch by their names."""
-    head = {"opcode": Opcode.LAUNCH, "flags": 0xFF, "parameter": 0xABCD}
-    words = launch_words(TINY).pack(head | LAUNCH | changes)
+    """Return the words of a launch by their names; the flags above the pairs' are not looked at."""
+    layout = launch_words(TINY)
+    values = dict.fromkeys(layout.by_name, 0) | LAUNCH | changes
+    values |= {name: value for name, value in WAITS.items() if name in layout.by_name}
+    words = layout.pack(values | {"opcode": Opcode.LAUNCH, "flags": 0xF1, "parameter": 0xABCD})
     return {f"T{k}": word for k, word in enumerate(words) if word}
 
 
 SENT_AT = len(task_of()) + 1
 
 
-def answer(ticket=0, code=0, argument=0):
-    return LAUNCH_ANSWER.pack({"valid": 1, "ticket": ticket, "code": code, "argument": argument})
+def answer(ticket=0, code=0, argument=0, count=0):
+    fields = {"ticket": ticket, "code": code, "argument": argument, "count": count}
+    return LAUNCH_ANSWER.pack({"valid": 1, **fields})
 
 
-def stop_answer(code=0):
-    return STOP_ANSWER.pack({"valid": 1, "code": code})
+def code_answer(code=0):
+    return CODE.pack({"valid": 1, "code": code})
 
 
 @pytest.mark.rule("mailbox", 8)
 def test_a_launch_is_sent_a_cycle_after_its_doorbell_with_every_field(box):
     seen = play(box, write=command(1, task_of()))
     assert seen.cycles("launch_valid") == [SENT_AT]
-    sent = layouts.launch_descriptor(TINY).unpack(seen.port("launch")[SENT_AT])
-    assert sent == LAUNCH
-    assert seen.cycles("stop__valid") == []
+    sent = queue_packets.queued_launch(TINY).unpack(seen.port("launch")[SENT_AT])
+    assert sent == LAUNCH | WAITS
+    assert seen.cycles("abort__valid") == []
 
 
 TOO_LARGE = {
@@ -112,8 +126,8 @@ def test_without_an_index_memory_an_index_address_is_0_or_refused(kind):
     seen = play(kind(config), write=command(0, task_of(index_address=0)))
     # The table stands in the same word.
     assert seen.cycles("launch_valid") == [SENT_AT]
-    sent = layouts.launch_descriptor(config).unpack(seen.port("launch")[SENT_AT])
-    assert sent == LAUNCH | {"index_address": 0}
+    sent = queue_packets.queued_launch(config).unpack(seen.port("launch")[SENT_AT])
+    assert sent == LAUNCH | WAITS | {"index_address": 0}
 
 
 @pytest.mark.rule("mailbox", 5)
@@ -125,21 +139,22 @@ def test_the_first_word_with_a_value_too_large_is_named(box):
 
 
 @pytest.mark.rule("mailbox", 10)
-@pytest.mark.parametrize("name", ["ERROR", "RESULT0", "DOORBELL", "STATUS"])
+@pytest.mark.parametrize("name", ["ERROR", "RESULT0", "RESULT1", "DOORBELL", "STATUS"])
 def test_the_answer_to_a_launch_is_seen_from_the_second_cycle_on(box, name):
     x = SENT_AT + 6
     words = {
         "ERROR": (0, ErrorCode.INDEX_BITS | 0x1234 << 16),
         "RESULT0": (0, 0xFEDC0001),
+        "RESULT1": (0, 0x8001 << 16),
         "DOORBELL": (1, 0),
         "STATUS": (0, 0),
     }
     seen = play(
         box,
         write=command(1, task_of()),
-        launch_answer={x: answer(0xFEDC0001, ErrorCode.INDEX_BITS, 0x1234)},
+        launch_answer={x: answer(0xFEDC0001, ErrorCode.INDEX_BITS, 0x1234, 0x8001)},
         read=reads(1, name, (x, x + 1, x + 2)),
-        cycles=30,
+        cycles=40,
     )
     before, after = words[name]
     assert answers(seen) == {x: before, x + 1: before, x + 2: after}
@@ -171,19 +186,17 @@ ABORT = {"T0": Opcode.ABORT, "T1": 0x80000005}
 
 @pytest.mark.rule("mailbox", 9, 11)
 def test_an_abort_stands_until_it_is_taken_and_answered(box):
-    """Rung in 2, judged in 3, at `stop` from 5 on, taken in 7, answered in 9, complete in 11."""
+    """Rung in 2, judged in 3, at `abort` from 5 on, taken in 7, answered in 9, complete in 11."""
     seen = play(
         box,
         write=command(1, ABORT),
-        stop__ready={7: 1},
-        stop_answer={9: stop_answer(QueueCode.TICKET_UNKNOWN)},
+        abort__ready={7: 1},
+        abort_answer={9: code_answer(QueueCode.TICKET_UNKNOWN)},
         read={10: a_read(1, "DOORBELL"), 11: a_read(1, "DOORBELL"), 12: a_read(1, "ERROR")},
     )
-    assert seen.cycles("stop__valid") == [5, 6, 7]
-    assert layouts.launch_stop(TINY).unpack(seen.port("stop__payload")[5]) == {
-        "ticket": 0x80000005,
-        "drain": 0,
-    }
+    assert seen.cycles("abort__valid") == [5, 6, 7]
+    ticket = queue_packets.launch_abort(TINY).unpack(seen.port("abort__payload")[5])["ticket"]
+    assert ticket == 0x80000005
     assert list(answers(seen).values()) == [1, 0, QueueCode.TICKET_UNKNOWN]
 
 
@@ -192,7 +205,7 @@ def test_aborts_keep_their_order_and_do_not_wait_for_launches(box):
     writes = command(0, task_of())
     writes |= command(1, ABORT, start=SENT_AT)
     seen = play(box, write=writes, cycles=SENT_AT + 8)
-    assert seen.cycles("stop__valid") == [SENT_AT + 5]
+    assert seen.cycles("abort__valid") == [SENT_AT + 5]
 
 
 # Soft reset
@@ -268,7 +281,7 @@ def test_a_command_that_was_rung_before_the_mailbox_is_shut_is_handed_on(box, op
     cycles = {
         "run__0": [4] if sent and opcode == Opcode.RUN else [],
         "launch_valid": [4] if sent and opcode == Opcode.LAUNCH else [],
-        "stop__valid": [6] if sent and opcode == Opcode.ABORT else [],
+        "abort__valid": [6] if sent and opcode == Opcode.ABORT else [],
     }
     assert {port: seen.cycles(port) for port in cycles} == cycles
     # A launch and an abort still wait for their answer. A task ends with the soft reset.
@@ -288,7 +301,7 @@ def test_a_launch_that_was_sent_is_answered_while_the_mailbox_is_closed(box, sof
         soft_reset_active=dict.fromkeys(range(x - 6, x + 2), soft_reset),
         launch_answer={x: answer(5)},
         read={x + 3: a_read(0, "RESULT0"), x + 4: a_read(0, "ERROR")},
-        cycles=30,
+        cycles=40,
     )
     assert list(answers(seen).values()) == [5, 0]
     assert seen.cycles("waiting") == list(range(SENT_AT, x + 2))
@@ -312,7 +325,7 @@ def test_a_section_that_was_answered_keeps_its_words_when_the_mailbox_closes(box
         launch_answer={x: answer(5)},
         soft_reset_active=active(x - 1, x + 3),
         read={x + 6: a_read(1, "RESULT0"), x + 7: a_read(1, "ERROR")},
-        cycles=30,
+        cycles=40,
     )
     assert list(answers(seen).values()) == [5, 0]
 
@@ -321,7 +334,7 @@ def test_a_section_that_was_answered_keeps_its_words_when_the_mailbox_closes(box
 
 
 @pytest.mark.parametrize("make", [Mailbox, Model], ids=["rtl", "model"])
-@pytest.mark.parametrize("opcode", [Opcode.LAUNCH, Opcode.ABORT])
+@pytest.mark.parametrize("opcode", LAUNCH_COMMANDS)
 def test_launches_are_unknown_without_a_launch_path(make, opcode):
     box = make(TINY, launches=False)
     ports = dict.fromkeys(("done__0", "error__0", "result__0", "missing", "unit_reset"), 0)

@@ -5,19 +5,19 @@ import pytest
 from tb.host.accesses import answers
 from tb.host.commands import a_read
 from tb.host.mailbox_script import command, play
-from tb.host.test_mailbox_launches import answer, stop_answer
+from tb.host.test_mailbox_launches import answer, code_answer
 from tb.support.dispatch_configs import config_of
 from tb.support.record import made
 from warploom.host.mailbox import Mailbox
 from warploom_golden.host import Mailbox as Model
-from warploom_spec import layouts
+from warploom_spec import queue_packets
 from warploom_spec.host_commands import Opcode
 
 #: Five sections: no power of two.
 SECTIONS = 5
 CONFIG = config_of(f"tiny,sections={SECTIONS}")
-STOP = layouts.launch_stop(CONFIG)
-#: The first cycle in which LaunchPath takes a stop, and that of its first answer.
+ABORT = queue_packets.launch_abort(CONFIG)
+#: The first cycle in which LaunchPath takes an abort, and that of its first answer.
 TAKES, ANSWERS = 20, 30
 
 
@@ -41,18 +41,18 @@ def each(name, start):
 
 
 @pytest.mark.rule("mailbox", 9, 11)
-def test_every_section_aborts_while_no_stop_is_taken(box):
+def test_every_section_aborts_while_no_abort_is_taken(box):
     """The aborts name tickets 100 to 104. Section k is answered with code 40 + k."""
     seen = play(
         box,
         60,
         write=rung(T0=int(Opcode.ABORT), T1=100),
-        stop__ready=dict.fromkeys(range(TAKES, 60), 1),
-        stop_answer={ANSWERS + k: stop_answer(40 + k) for k in range(SECTIONS)},
+        abort__ready=dict.fromkeys(range(TAKES, 60), 1),
+        abort_answer={ANSWERS + k: code_answer(40 + k) for k in range(SECTIONS)},
         read=each("DOORBELL", TAKES) | each("DOORBELL", 40) | each("ERROR", 50),
     )
-    assert seen.transfers("stop") == [
-        (TAKES + k, STOP.pack({"ticket": 100 + k, "drain": 0})) for k in range(SECTIONS)
+    assert seen.transfers("abort") == [
+        (TAKES + k, ABORT.pack({"ticket": 100 + k})) for k in range(SECTIONS)
     ]
     assert list(answers(seen).values()) == [1] * 5 + [0] * 5 + [40, 41, 42, 43, 44]
 

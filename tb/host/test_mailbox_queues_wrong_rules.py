@@ -13,7 +13,7 @@ from warploom.host.mailbox import Mailbox
 from warploom_dev.rewrite import Rewrite
 from warploom_golden.host import Mailbox as Model
 
-SENDS = "self._stops.append(self._pack_stop(ticket))"
+SENDS = "self._aborts.append(self._abort.pack({'ticket': ticket}))"
 DISCONNECTED = """if has_unit and self._disconnected[number]:
     return Verdict(HostError.DISCONNECTED)
 """
@@ -55,21 +55,21 @@ WRONG = {
             ),
         ),
     ),
-    # The register behind the queue holds one stop.
-    "the queue of stops is one place short": WrongRule(
-        boxed(queues.test_every_section_aborts_while_no_stop_is_taken, queues.CONFIG),
+    # The register behind the queue holds one abort.
+    "the queue of aborts is one place short": WrongRule(
+        boxed(queues.test_every_section_aborts_while_no_abort_is_taken, queues.CONFIG),
         (
             Rewrite(
                 *(
                     LaunchAnswers,
-                    "_send_stops",
+                    "_send_aborts",
                     "SyncFIFO(width=TICKET_BITS, depth=self._sections)",
                 ),
                 "SyncFIFO(width=TICKET_BITS, depth=self._sections - 2)",
             ),
             Rewrite(
                 *(Model, "_serve", SENDS),
-                f"if len(self._stops) < self._config.sections - 2:\n    {SENDS}",
+                f"if len(self._aborts) < self._config.sections - 2:\n    {SENDS}",
             ),
         ),
     ),

@@ -232,7 +232,7 @@ def test_disconnected_is_told_before_anything_else(box, opcode):
     seen = play(box, write=writes, read=reads(0, "ERROR", (10,)))
     assert seen.cycles("write_refused") == []
     assert answers(seen) == {10: HostError.DISCONNECTED}
-    assert seen.cycles("run__0") == seen.cycles("launch_valid") == seen.cycles("stop__valid") == []
+    assert seen.cycles("run__0") == seen.cycles("launch_valid") == seen.cycles("abort__valid") == []
 
 
 OUTSIDE = [0, 0x3FF, 0x406, 0x410, 0x41F, 0x440, 0x47F, 0x500, 0x3FFF]

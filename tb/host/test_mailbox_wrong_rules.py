@@ -61,7 +61,7 @@ WRONG = {
     "a ticket outlives the next command's doorbell": WrongRule(
         boxed(rules.test_answers_go_to_the_sections_in_the_order_of_the_launches),
         (
-            Change(Mailbox, "_keep_tickets", "(held | launched) & ~rings", "held | launched"),
+            Change(Mailbox, "_keep_answers", "(held | launched) & ~rings", "held | launched"),
             Change(
                 Section,
                 "ring",
@@ -70,24 +70,14 @@ WRONG = {
             ),
         ),
     ),
-    "an abort drains": WrongRule(
-        boxed(rules.test_an_abort_stands_until_it_is_taken_and_answered),
-        (
-            Change(
-                LaunchAnswers,
-                "_send_stops",
-                "self.stop.payload.ticket.eq(ticket)",
-                "self.stop.payload.eq(Cat(ticket, 1))",
-            ),
-            Change(Model, "_pack_stop", '"drain": 0', '"drain": 1'),
-        ),
-    ),
     "an abort does not wait until it is taken": WrongRule(
         boxed(rules.test_an_abort_stands_until_it_is_taken_and_answered),
         (
-            Change(LaunchAnswers, "_send_stops", "~valid | self.stop.ready", "1"),
+            Change(LaunchAnswers, "_send_aborts", "~valid | self.abort.ready", "1"),
             Change(
-                Model, "_advance_stops", "self._stop_shown is None or inputs[self._stop_ready]", "1"
+                *(Model, "_advance_aborts"),
+                'self._abort_shown is None or inputs["abort__ready"]',
+                "1",
             ),
         ),
     ),
@@ -95,6 +85,7 @@ WRONG = {
         boxed(rules.test_a_launch_that_was_sent_is_answered_while_the_mailbox_is_closed),
         (
             Change(Mailbox, "elaborate", "doorbell & ~awaits & closed", "doorbell & closed"),
+            Change(Mailbox, "elaborate", "completed.any()", "(completed & doorbell).any()"),
             Change(Model, "tick", INTERRUPTED, "closed and s.doorbell"),
         ),
         (1,),
@@ -103,6 +94,7 @@ WRONG = {
         boxed(rules.test_a_section_that_was_answered_keeps_its_words_when_the_mailbox_closes),
         (
             Change(Mailbox, "elaborate", "doorbell & ~awaits & closed", "~awaits & closed"),
+            Change(Mailbox, "elaborate", "completed.any()", "(completed & doorbell).any()"),
             Change(Model, "tick", INTERRUPTED, "closed and not s.awaits"),
             # The RTL keeps a ticket until the next doorbell.
             Change(Model, "tick", "section.outcome.clear()", KEEPS_TICKET),

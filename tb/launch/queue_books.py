@@ -1,4 +1,4 @@
-"""What the books of KernelQueue and of QueuedLaunchPath have in common."""
+"""What the books of KernelQueue and of LaunchPath have in common."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

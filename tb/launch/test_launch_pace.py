@@ -23,8 +23,9 @@ BLOCKS = pytest.mark.parametrize(
 )
 #: Blocks a cycle, at least, by the preset that has as many SMs.
 AT_LEAST = {"default": ("blocks_per_cycle_8_sms", 1.0), "tiny": ("blocks_per_cycle_2_sms", 0.667)}
-#: Cycles a launch of one block, at most: launches of as many streams, and of one stream.
-AT_MOST = {"cycles_per_launch": (8, 7), "cycles_per_launch_in_stream_order": (1, 13)}
+#: Cycles a launch of one block, at most: launches of as many streams, and of one stream. A stream's
+#: next launch is looked at when the one before it has begun, and is offered 18 cycles later.
+AT_MOST = {"cycles_per_launch": (8, 7), "cycles_per_launch_in_stream_order": (1, 18)}
 #: Cycles of the default traces' replays, at most: half a percent over those without the registers
 #: between the blocks.
 CYCLES_AT_MOST = {"resnet50_infer": 1_375_006 * 1.005, "stencil3d_shapes": 430_701 * 1.005}
@@ -57,11 +58,11 @@ def test_cycles_a_launch_of_one_block(key, block):
     config = preset("default")
     one = replace(SINGLE, block=(config.warp_size, 1, 1))
     launches = [replace(one, stream=number % streams) for number in range(8)]
-    offers = offered(config, launches, 160, block, length=1)
+    offers = offered(config, launches, 200, block, length=1)
     assert len(offers) == len(launches)
     # The first one's indices are made, the others' are there. Launches go through two places in
     # turn: an even number of them.
-    assert most >= (offers[7] - offers[1]) / 6 == COMMITTED[key]
+    assert most >= round((offers[7] - offers[1]) / 6, 3) == COMMITTED[key]
 
 
 @pytest.mark.parametrize("trace", default_traces(), ids=lambda trace: trace.name.split(".")[0])
@@ -77,8 +78,8 @@ def test_cycles_of_the_default_traces(trace):
 
 def test_no_figure_is_there_that_is_not_measured():
     from tb.host.test_latency import AT_MOST as LATENCIES
-    from tb.host.test_queued_latency import MEASURED as DOORBELLS
-    from tb.launch.test_queued_latency import MEASURED
+    from tb.host.test_stream_latency import MEASURED as DOORBELLS
+    from tb.launch.test_launch_latency import MEASURED
 
     paces = {*AT_MOST, *(key for key, _ in AT_LEAST.values())}
     assert {*COMMITTED} == {

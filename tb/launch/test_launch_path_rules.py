@@ -1,448 +1,445 @@
-"""LaunchPath's rules of answers, streams, refusals, stops and tickets; RTL and model alike."""
+"""LaunchPath's rules and cycles, as its page's worked examples have them."""
 
 from dataclasses import replace
 
 import pytest
 
+from tb.launch.path_script import KILLED, LAUNCH, Script
+from tb.launch.queue_script import LOW, URGENT
 from tb.support.dispatch_configs import config_of
-from tb.support.path_rules import (
-    FINE,
-    LAUNCH,
-    LOST,
-    RTL_AND_MODEL,
-    SINGLE,
-    SKIPPED,
-    TINY,
-    answered,
-    answers,
-    path_run,
-    records,
-    unknown_stops,
-)
-from tb.support.planted import plant_timing
-from warploom.launch._launch_path_ports import launch_path_ports
+from warploom.launch.launch_path import LaunchPath
 from warploom_golden.launch import LaunchPath as Model
-from warploom_spec import ErrorCode, Fate, timing
+from warploom_spec import ErrorCode, Fate
+from warploom_spec.host_errors import HostError
+from warploom_spec.queue import FinalFate, Mode, QueueCode, RecordKind
+from warploom_spec.queue_packets import MODE_YIELD, WAIT_AHEAD
 
-pytestmark = RTL_AND_MODEL
+KINDS = pytest.mark.parametrize("kind", [LaunchPath, Model], ids=["rtl", "model"])
+pytestmark = KINDS
 
-#: The SMs take blocks in turn and have 16 cycles to report what is killed.
-LOSSY = config_of("tiny,kill_timeout=16")
-NO_SM = (Fate.FAILED, ErrorCode.NO_SM)
-
-
-def on(launch, **changes):
-    """Return a launch on a stream, or with another priority."""
-    return replace(launch, **changes)
+FINISHED, ABORTED = (FinalFate.FINISHED, 0), (FinalFate.ABORTED, 0)
 
 
-def lose(block, launches, stops, hold, **levels):
-    """Run launches whose blocks never end, on SMs that report nothing."""
-    levels |= {"launch__hold": lambda cycle: int(cycle in hold)}
-    return path_run(launches, 140, LOSSY, block, length=0, stops=stops, **levels)
+def word(oldest, k):
+    return oldest >> 32 * k & 0xFFFFFFFF
 
 
-# The worked example
+@pytest.mark.rule("launch_path", 1, 2, 3, 6, 7, 8, 10, 11, 16, 18)
+def test_one_launch_from_its_transfer_to_its_popped_record(kind):
+    """Example 1."""
+    saw = Script().launch(10, 0).report(40, 0).pop(60).run(kind, 70)
+    assert saw.pulses("answer", "ticket", "code", "count") == {16: (1, 0, 1)}
+    assert saw.cycles("decided_valid") == [22]
+    assert saw.offers() == {29: (0, 0, 0)}
+    fields = ("ticket", "fate", "code", "kind", "word2", "accepted", "first_offer", "made")
+    assert saw.pulses("record", *fields) == {48: (1, *FINISHED, RecordKind.LAUNCH, 11, 15, 29, 47)}
+    assert saw.pulses("timeline", "stream", "count") == {48: (0, 1)}
+    assert saw.changes("records") == {0: 0, 50: 1, 62: 0}
+    assert list(saw.changes("oldest")) == [0, 51, 62]
+    oldest = saw.recording.port("oldest")[51]
+    assert [word(oldest, k) for k in range(8)] == [1, 0x01000000, 11, 0, 0, 15, 29, 47]
+    assert saw.recording.port("clock") == list(range(70))
 
 
-@pytest.mark.rule("launch_path", 4, 7, 8, 9, 11, 17)
-def test_the_worked_example(block):
-    recording = path_run([SINGLE], block=block)
-    assert [cycle for cycle, _ in answered(recording)] == [6]
-    assert recording.cycles("decided_valid") == [10]
-    assert recording.cycles("offer__0__valid") == [17]
-    # Reported in 21; the dispatcher's record is valid in 27.
-    assert [cycle for cycle, _ in recording.transfers("ended")] == [28]
+def killed_and_on_again():
+    script = Script().launch(10, 0, priority=LOW, **KILLED).launch(95, 1, priority=URGENT)
+    return script.killed(106, 0).report(130, 1).report(160, 0, slot=1)
 
 
-@pytest.mark.rule("launch_path", 18)
-def test_the_reference_on_indices_is_given_back_a_cycle_after_the_record(block):
-    """The first launch's record is made in 27. The second's shape needs the one entry that it has.
+@pytest.mark.rule("launch_path", 1, 6, 7, 10, 16, 17, 18)
+def test_an_urgent_launch_kills_and_the_low_one_goes_on(kind):
+    """Example 2; the launch that goes on gets the slot that was freed last."""
+    saw = killed_and_on_again().run(kind, 180)
+    assert saw.changes("kill") == {0: 0, 104: 1, 112: 0}
+    assert saw.pulses("put_back", "ticket", "fate", "next_x") == {114: (1, Fate.KILLED, 0)}
+    assert saw.offers() == {29: (0, 0, 0), 114: (1, 1, 0), 151: (0, 0, 1)}
+    assert saw.pulses("timeline", "stream", "count") == {138: (1, 1), 168: (0, 1)}
+    assert saw.cycles("decided_valid") == [22, 107, 144]
+    fields = ("ticket", "fate", "kills", "word2", "accepted", "first_offer", "made")
+    assert saw.pulses("record", *fields) == {
+        138: (2, FinalFate.FINISHED, 0, 16, 100, 114, 137),
+        168: (1, FinalFate.FINISHED, 1, 9, 15, 151, 167),
+    }
 
-    Released in 28, the entry is free on the state of 29. So the second launch's configuration is
-    accepted in 30 and decided in 31.
+
+@pytest.mark.rule("launch_path", 1, 2, 3)
+def test_a_wait_ends_and_the_launch_that_waited_is_offered(kind):
+    """Example 3."""
+    saw = Script().launch(10, 0).launch(11, 1, (0, 1)).report(40, 0).run(kind, 66)
+    assert saw.pulses("timeline", "stream", "count") == {48: (0, 1)}
+    assert saw.cycles("decided_valid") == [22, 54]
+    assert {c: sm for c, (sm, _, _) in saw.offers().items()} == {29: 0, 61: 1}
+
+
+SHALLOW = config_of("tiny,queue_depth=1")
+
+
+def eight_preempts():
+    script = Script(SHALLOW)
+    for cycle in range(20, 100, 10):
+        script.preempt(cycle, 7)
+    return script
+
+
+@pytest.mark.rule("launch_path", 6, 10, 11)
+def test_records_run_out_and_a_pop_makes_room(kind):
+    """Example 4."""
+    script = eight_preempts().launch(95, 0).preempt(105, 7).pop(110)
+    saw = script.run(kind, 120)
+    asked = range(20, 100, 10)
+    full = ErrorCode.COMPLETION_FULL
+    assert saw.pulses("command_answer", "code") == {**{c + 1: 0 for c in asked}, 106: full}
+    kinds = saw.pulses("record", "kind", "ticket")
+    assert kinds == {c + 2: (RecordKind.PREEMPT, 0) for c in asked}
+    assert saw.changes("room") == {0: 15, 91: 0, 113: 15}
+    assert saw.pulses("answer", "ticket", "code") == {101: (0, full)}
+
+
+@pytest.mark.rule("launch_path", 6, 11)
+@pytest.mark.parametrize(("comes", "code"), [(107, ErrorCode.COMPLETION_FULL), (108, 0)])
+def test_a_launch_finds_the_record_that_a_pop_freed(kind, comes, code):
+    """Example 4, the two other runs."""
+    saw = eight_preempts().pop(110).launch(comes, 0).run(kind, 120)
+    assert saw.pulses("answer", "code") == {comes + 6: code}
+
+
+@pytest.mark.rule("launch_path", 3, 4)
+@pytest.mark.parametrize("mode", range(5, 8))
+def test_a_mode_that_does_not_exist_is_refused(kind, mode):
+    """Example 5; no trace but the answer."""
+    saw = Script().launch(10, 0, mode=mode).run(kind, 40)
+    answer = (0, HostError.FIELD_RANGE, 10, 0)
+    assert saw.pulses("answer", "ticket", "code", "argument", "count") == {16: answer}
+    assert not saw.offers()
+
+
+@pytest.mark.rule("launch_path", 4)
+def test_launch_checks_error_comes_before_the_mode(kind):
+    """Example 5, the other half."""
+    saw = Script().launch(10, 0, gx=0, mode=7).run(kind, 20)
+    assert saw.pulses("answer", "code", "argument") == {16: (ErrorCode.GRID_ZERO, 0)}
+
+
+@pytest.mark.rule("launch_path", 4)
+def test_a_mode_that_does_not_exist_comes_before_a_wait_ahead(kind):
+    script = Script().launch(10, 0, (1, 1), mode=5).launch(11, 0, (1, 1), mode=4)
+    saw = script.run(kind, 20)
+    refused = {16: (HostError.FIELD_RANGE, 10), 17: (WAIT_AHEAD, 28)}
+    assert saw.pulses("answer", "code", "argument") == refused
+
+
+def a_soft_reset(*more):
+    script = Script().launch(10, 0).killed(66, 0).soft_reset(60, 80)
+    script.preempt(70, 3).launch(85, 0)
+    for cycle in more:
+        script.launch(cycle, 0)
+    return script
+
+
+@pytest.mark.rule("launch_path", 8, 12, 13, 14)
+def test_a_soft_reset_ends_what_runs_and_the_next_launch_is_like_the_first(kind):
+    """Example 6; slots begin anew."""
+    saw = a_soft_reset().run(kind, 110)
+    assert saw.changes("kill") == {0: 0, 64: 1, 72: 0}
+    assert saw.pulses("record", "ticket", "fate", "code") == {74: (1, *ABORTED)}
+    assert saw.changes("idle") == {0: 1, 11: 0, 75: 1, 86: 0}
+    assert saw.pulses("command_answer", "code") == {71: HostError.RESET}
+    assert saw.pulses("answer", "ticket", "code", "count") == {16: (1, 0, 1), 91: (2, 0, 1)}
+    assert saw.offers() == {29: (0, 0, 0), 104: (0, 0, 0)}
+    assert saw.changes("records") == {0: 0, 76: 1}
+    assert saw.recording.port("clock") == list(range(110))
+    assert saw.pulses("timeline", "stream", "count") == {74: (0, 1)}
+
+
+@pytest.mark.rule("launch_path", 4, 13, 14)
+def test_a_launch_in_a_soft_reset_is_refused(kind):
+    """Example 6, the other half: refused, and idle as soon as before."""
+    saw = a_soft_reset(62).run(kind, 110)
+    assert saw.pulses("answer", "ticket", "code") == {
+        16: (1, 0),
+        68: (0, HostError.RESET),
+        91: (2, 0),
+    }
+    assert saw.changes("idle") == {0: 1, 11: 0, 75: 1, 86: 0}
+
+
+@pytest.mark.rule("launch_path", 13)
+def test_the_first_cycle_of_a_soft_reset_still_judges(kind):
+    """A launch that leaves LaunchCheck in it, and one of the next cycle."""
+    script = Script().launch(55, 0).launch(56, 1).soft_reset(60, 100)
+    saw = script.run(kind, 110)
+    answers = {61: (1, 0), 62: (0, HostError.RESET)}
+    assert saw.pulses("answer", "ticket", "code") == answers
+    assert list(saw.pulses("record", "ticket", "fate", "code").values()) == [(1, *ABORTED)]
+    assert not saw.offers()
+
+
+def both_places_held():
+    script = Script().launch(10, 0, **KILLED).launch(40, 1, **KILLED)
+    return script.launch(95, 2, priority=URGENT).killed(120, 0).killed(140, 1)
+
+
+@pytest.mark.rule("launch_path", 7, 16, 18)
+def test_an_urgent_launch_gets_the_place_that_is_free_first(kind):
+    """Example 7."""
+    saw = both_places_held().run(kind, 160)
+    assert saw.changes("kill") == {0: 0, 104: 3, 126: 2, 146: 0}
+    offers = {c: (sm, place) for c, (sm, place, _) in saw.offers().items()}
+    assert offers == {29: (0, 0), 59: (1, 1), 132: (0, 0)}
+    assert saw.pulses("put_back", "ticket", "fate") == {
+        128: (1, Fate.KILLED),
+        148: (2, Fate.KILLED),
+    }
+
+
+@pytest.mark.rule("launch_path", 16, 17)
+def test_who_goes_on_is_not_held_by_a_later_launch_of_its_stream(kind):
+    """Example 8."""
+    script = Script().launch(10, 0, **KILLED)
+    script.launch(40, 0, after_previous=0, mode=Mode.WAIT).launch(95, 1, priority=URGENT)
+    saw = script.killed(106, 0).report(130, 0, slot=1).run(kind, 160)
+    assert saw.changes("kill") == {0: 0, 104: 1, 112: 0}
+    offers = {c: (sm, place) for c, (sm, place, _) in saw.offers().items()}
+    assert offers == {29: (0, 0), 59: (1, 1), 118: (0, 0), 151: (0, 0)}
+
+
+# Numbers
+
+
+def wide(*grid):
+    """Return a launch of which one block at a time fits on an SM."""
+    return replace(LAUNCH, grid=grid, barriers=4)
+
+
+def drained(*grid):
+    """Return example 9's script for a low launch of a grid: it goes on in 161 and 162."""
+    script = Script().launch(10, 0, descriptor=wide(*grid), mode=Mode.DRAIN)
+    return script.launch(95, 1, priority=URGENT).report(120, 0).report(121, 1).report(140, 0, 1)
+
+
+@pytest.mark.rule("launch_path", 1, 16, 17)
+def test_a_drained_launch_keeps_its_numbers(kind):
+    """Example 9; then the SMs report a block in every tenth cycle, in turn."""
+    script = drained(9, 1, 1).report(170, 1, 1).report(180, 0, 2).report(190, 1, 2)
+    script.report(200, 0, 3).report(210, 1, 3).report(220, 0, 0).report(230, 1, 0)
+    saw = script.run(kind, 245)
+    put_back = saw.pulses("put_back", "ticket", "fate", "next_x", "next_y", "next_z")
+    assert put_back == {129: (1, Fate.DRAINED, 2, 0, 0)}
+    urgent = {126: (0, 0, 0, 0)}
+    before = {29: (0, 0, 0, 0), 30: (1, 0, 0, 1)}
+    behind = {161: (2, 0, 0, 2), 162: (3, 0, 0, 3), 176: (4, 0, 0, 4), 186: (5, 0, 0, 5)}
+    behind |= {196: (6, 0, 0, 6), 206: (7, 0, 0, 7), 216: (8, 0, 0, 8)}
+    assert saw.blocks() == before | urgent | behind
+    assert saw.pulses("record", "ticket", "fate")[238] == (1, FinalFate.FINISHED)
+
+
+@pytest.mark.rule("launch_path", 1, 16, 17)
+def test_a_launch_that_is_drained_twice_keeps_its_numbers(kind):
+    """3 x 2 x 2 blocks: 4 ran in two residences, and the third one goes on with (1, 1, 0)."""
+    script = drained(3, 2, 2).launch(165, 2, priority=URGENT)
+    script.report(190, 1, 1).report(191, 0, 2).report(210, 1, 2)
+    script.report(250, 1, 3).report(260, 0, 3)
+    saw = script.run(kind, 280)
+    put_back = saw.pulses("put_back", "ticket", "fate", "next_x", "next_y", "next_z")
+    assert put_back == {129: (1, Fate.DRAINED, 2, 0, 0), 199: (1, Fate.DRAINED, 1, 1, 0)}
+    blocks = saw.blocks()
+    low = [found for cycle, found in blocks.items() if cycle not in (126, 196)]
+    assert [blocks[cycle] for cycle in (126, 196)] == [(0, 0, 0, 0)] * 2
+    assert low[:4] == [(0, 0, 0, 0), (1, 0, 0, 1), (2, 0, 0, 2), (0, 1, 0, 3)]
+    assert low[4:] == [(1, 1, 0, 4), (2, 1, 0, 5), (0, 0, 1, 6), (1, 0, 1, 7)]
+
+
+@pytest.mark.rule("launch_path", 16)
+def test_a_launch_that_is_killed_begins_with_number_0_again(kind):
+    """The launch of `drained`, but killed: two of its blocks ran in vain."""
+    script = Script().launch(10, 0, descriptor=wide(9, 1, 1), **KILLED)
+    script.launch(95, 1, priority=URGENT).killed(120, 0).killed(121, 1).report(140, 0, 1)
+    found = script.run(kind, 180).blocks()
+    again = {c: block for c, block in found.items() if c > 126}
+    assert list(again.values()) == [(0, 0, 0, 0), (1, 0, 0, 1)]
+
+
+# Skip and yield
+
+
+def unstarted_and_urgent(urgent):
+    """Return a script: a launch of mode `wait` is handed over in 23; its block may come in 27."""
+    return Script().launch(10, 0, mode=Mode.WAIT).launch(urgent, 1, priority=URGENT)
+
+
+@pytest.mark.rule("launch_path", 16)
+def test_a_skip_in_the_cycle_before_the_first_decision_takes_the_launch_back(kind):
+    """Accepted in 24: skip in 26. Drained from 28 on, forgotten in 30; record in 34.
+
+    The urgent launch's indices are those that are made for the first one: decided in 36.
     """
-    sent = [SINGLE, on(SINGLE, block=(2, 2, 1), after_previous=0)]
-    recording = path_run(sent, config=config_of("tiny,history_entries=1"), block=block)
-    assert recording.transfers("ended")[0][0] == 28
-    assert recording.cycles("decided_valid") == [10, 31]
+    saw = unstarted_and_urgent(19).run(kind, 60)
+    assert saw.pulses("put_back", "ticket", "fate", "next_x") == {36: (1, Fate.SKIPPED, 0)}
+    offers = {c: place for c, (_, place, _) in saw.offers().items()}
+    assert offers == {43: 0}
 
 
-# Answers and room
+@pytest.mark.rule("launch_path", 16)
+def test_a_skip_in_the_cycle_of_the_first_decision_changes_nothing(kind):
+    """Accepted in 25: skip in 27, and the block is decided in 27."""
+    saw = unstarted_and_urgent(20).run(kind, 60)
+    assert not saw.pulses("put_back", "ticket")
+    offers = {c: place for c, (_, place, _) in saw.offers().items()}
+    assert offers == {29: 0, 43: 1}
 
 
-@pytest.mark.rule("launch_path", 1, 2, 3, 4)
-def test_a_launch_never_waits_and_is_answered_six_cycles_later(block):
-    assert timing(TINY).launch_check == 5
-    bad = on(SINGLE, grid=(0, 1, 1))
-    recording = path_run([SINGLE, bad, SINGLE, bad, bad], block=block)
-    assert recording.port("launch__ready") == [1] * 120
-    assert [cycle for cycle, _ in answered(recording)] == [6, 7, 8, 9, 10]
-    zero = (0, ErrorCode.GRID_ZERO)
-    assert answers(recording) == [(1, 0), zero, (2, 0), zero, zero]
+@pytest.mark.rule("launch_path", 16)
+def test_a_launch_yields_until_the_last_urgent_block_is_decided(kind):
+    """The low launch has 20 blocks; 8 of them fill both SMs.
+
+    The urgent launch is accepted in 100 and handed over in 108. A slot of SM 0 is free in 104: the
+    low launch's. One of SM 0 is free in 112, one of SM 1 in 124: from 110 on the low launch yields.
+    The urgent launch's fit is known from 108 + 9 + 2 x 4 + 4 = 129 on. Its block is decided then,
+    the low launch is given in 130, and its head stands in 132. In this first cycle only an empty
+    SM takes it; it is decided in 133.
+    """
+    wide = replace(LAUNCH, grid=(20, 1, 1))
+    script = Script().launch(10, 0, descriptor=wide, mode=MODE_YIELD)
+    script.launch(95, 1, priority=URGENT)
+    saw = script.report(100, 0, 0).report(108, 0, 1).report(120, 1, 0).run(kind, 150)
+    offers = saw.offers()
+    assert len([c for c in offers if c < 100]) == 8
+    assert {c: offers[c] for c in offers if c > 100} == {
+        106: (0, 0, 0),
+        131: (1, 1, 0),
+        135: (0, 0, 1),
+    }
+    assert saw.changes("kill") == {0: 0} and not saw.pulses("put_back", "ticket")
 
 
-@pytest.mark.rule("launch_path", 2, 7)
-def test_a_launch_that_meets_a_full_queue_is_refused(block):
-    # No SM is in use. The first launch is handed over in 11, the second one, whose indices are a
-    # hit on those being made, in 25. From 14 on eight launches wait: what leaves LaunchCheck in 14
-    # to 25 is refused.
-    assert timing(TINY).launch_queue == 8
-    hold = {"launch__hold": lambda cycle: int(11 <= cycle < 20)}
-    recording = path_run([SINGLE] * 13, block=block, enable=0, **hold)
-    assert recording.cycles("decided_valid")[:2] == [10, 24]
-    assert [cycle for cycle, _ in recording.transfers("launch")][11:] == [20, 21]
-    refused = (0, ErrorCode.QUEUE_FULL)
-    taken = [(ticket, 0) for ticket in range(1, 10)]
-    assert answers(recording) == [*taken, refused, refused, refused, (10, 0)]
+# Timing
 
 
-@pytest.mark.rule("launch_path", 7)
-def test_at_most_launches_ahead_are_accepted_and_not_started(block):
-    hold = {"launch__hold": lambda cycle: cycle % 10}
-    recording = path_run([SINGLE] * 12, 160, block=block, enable=0, **hold)
-    accepted = [ticket for ticket, code in answers(recording) if not code]
-    assert len(accepted) == timing(TINY).launches_ahead == 10
+@pytest.mark.rule("launch_path", 16)
+def test_commands_reach_kill_in_the_cycles_of_the_table(kind):
+    """PREEMPT in 50: `kill` in 54; an ABORT in 50 of a launch with a place: in 56."""
+    low = {"priority": LOW, **KILLED}
+    for command, rises in ((Script().preempt(50, 0), 54), (Script().abort(50, 1), 56)):
+        saw = command.launch(10, 0, **low).run(kind, 60)
+        assert saw.changes("kill") == {0: 0, rises: 1}
+
+
+@pytest.mark.rule("launch_path", 16)
+def test_a_time_out_is_killed_in_the_cycle_of_the_table(kind):
+    """The first offer stands in 29; the limit is 12: `kill` in 29 + 12 + 2."""
+    script = Script().launch(10, 0).killed(60, 0)
+    for cycle in range(80):
+        script.at(cycle, launch_timeout=12)
+    saw = script.run(kind, 80)
+    assert saw.changes("kill") == {0: 0, 43: 1, 66: 0}
+    fields = ("ticket", "fate", "code")
+    assert saw.pulses("record", *fields) == {68: (1, FinalFate.FAILED, QueueCode.TIMEOUT)}
+
+
+@pytest.mark.rule("launch_path", 16)
+def test_a_prepared_launch_takes_the_place_that_is_gone_first(kind):
+    """`next_launch`: both places held, last report in 80, first offer of the third in 92."""
+    script = Script().launch(10, 0).launch(11, 1).launch(12, 2)
+    saw = script.report(80, 0).run(kind, 100)
+    offers = {c: (sm, place) for c, (sm, place, _) in saw.offers().items()}
+    assert [offers[c] for c in sorted(offers)] == [(0, 0), (1, 1), (0, 0)]
+    assert max(offers) == 92
 
 
 @pytest.mark.rule("launch_path", 6)
-def test_room_falls_when_all_places_are_spoken_for(block):
-    # Eight launches are sent in 0 to 7. One of them is handed over in 11: it counts in 12, and
-    # `room` shows it in 13.
-    recording = path_run([SINGLE] * 8, 40, block=block, enable=0)
-    assert recording.port("room")[:20] == [1] * 8 + [0] * 5 + [1] * 7
+def test_an_abort_of_a_waiting_launch_and_of_an_unknown_ticket(kind):
+    """Launch 2 waits for launch 1; its entry 1 is compared in 53, and the ABORT acts in 54."""
+    script = Script().launch(10, 0).launch(11, 1, (0, 1)).abort(50, 2).abort(80, 9)
+    saw = script.run(kind, 110)
+    # 16 entries: an unknown ticket in 80 is answered in 80 + 3 + 16.
+    codes = {55: 0, 99: QueueCode.TICKET_UNKNOWN}
+    assert saw.pulses("abort_answer", "code") == codes
+    fields = ("ticket", "fate", "code", "offered", "made")
+    assert saw.pulses("record", *fields) == {55: (2, *ABORTED, 0, 54)}
 
 
-@pytest.mark.rule("launch_path", 6)
-def test_room_counts_a_refusal_and_an_end_from_here(block):
-    # The sixth and the eighth are refused: they leave LaunchCheck in 10 and 12. The first refusal
-    # counts in 11, and `room` shows it in 12. All others are of one stream, and their turn never
-    # comes.
-    bad = on(SINGLE, grid=(0, 1, 1))
-    sent = [SINGLE] * 5 + [bad, SINGLE, bad]
-    recording = path_run(sent, 40, block=block, enable=0)
-    assert recording.port("room")[:14] == [1] * 8 + [0] * 4 + [1] * 2
+# Clock and lost SMs
+
+LOSSY = config_of("tiny,kill_timeout=16")
 
 
-@pytest.mark.rule("launch_path", 5, 6)
-def test_room_counts_the_reserved_records(block):
-    # Sixteen launches run to their ends and nobody takes their records until 300.
-    assert timing(TINY).end_records == 16
-    early = [on(SINGLE, after_previous=0)] * 17
-    recording = path_run(
-        early,
-        340,
-        block=block,
-        launch__hold=lambda cycle: cycle % 10,
-        ended__ready=lambda cycle: int(cycle == 300),
-    )
-    # The sixteenth is sent in 150. The seventeenth is refused although the queue is empty.
-    assert recording.port("room")[145:300] == [1] * 6 + [0] * 149
-    # The record that is taken in 300 counts in 301.
-    assert recording.port("room")[300:303] == [0, 0, 1]
-    assert answers(recording)[-1] == (0, ErrorCode.COMPLETION_FULL)
+@pytest.mark.rule("launch_path", 8)
+def test_the_clock_wraps_and_a_record_has_its_low_half(kind):
+    """It begins 20 cycles before its wrap; the launch is accepted in 15 and offered in 29."""
+    script = Script().launch(10, 0).report(40, 0)
+    saw = script.run(kind, 60, first_clock=(1 << 64) - 20)
+    assert saw.recording.port("clock")[:22] == [*range((1 << 64) - 20, 1 << 64), 0, 1]
+    times = saw.pulses("record", "accepted", "first_offer", "made")
+    assert times == {48: ((1 << 32) - 5, 9, 27)}
 
 
-# A stream that breaks. A launch sent in 0 has its first offer in 17. Stopped in 40 its stop is at
-# the dispatcher in 41, its kill from 43 on, its SM lost from 43 + 16 + 4 on. The dispatcher's
-# record is valid in 68: that is the break, and the stream is broken from 70 on. The record is at
-# `ended` in 69.
+@pytest.mark.rule("launch_path", 8)
+def test_the_clocks_halves_carry(kind):
+    saw = Script().run(kind, 8, first_clock=0xABCD_FFFF_FFFC)
+    assert saw.recording.port("clock") == list(range(0xABCD_FFFF_FFFC, 0xABCE_0000_0004))
+
+
+def all_lost():
+    """Return a script: both SMs hold a block of a stream each, and say nothing when killed.
+
+    Both PREEMPTs are of 40; their kills are 1 from 44 on. With `kill_timeout` = 16 the SMs are
+    lost at the end of L = 44 + 16 + 4 - 1 = 63.
+    """
+    script = Script(LOSSY).launch(10, 0, **KILLED).launch(20, 1, **KILLED)
+    return script.preempt(40, 0, 1)
+
+
+@pytest.mark.rule("launch_path", 9)
+@pytest.mark.parametrize(("comes", "code"), [(59, 0), (60, ErrorCode.NO_SM)])
+def test_a_launch_is_refused_two_cycles_after_the_last_sm_is_lost(kind, comes, code):
+    """`lost` is 3 from 64 on, `no_sm` is 1 from 65 on; a launch in t is judged in t + 5."""
+    saw = all_lost().launch(comes, 2).run(kind, 100)
+    assert saw.changes("lost") == {0: 0, 64: 3}
+    assert saw.pulses("answer", "code")[comes + 6] == code
+    records = saw.pulses("record", "ticket", "fate", "code")
+    lost = {(t, FinalFate.FAILED, ErrorCode.SM_LOST) for t in (1, 2)}
+    waiting = {(3, FinalFate.FAILED, ErrorCode.NO_SM)} if not code else set()
+    launches = {entry for entry in records.values() if entry[0]}
+    assert launches == lost | waiting
+
+
+@pytest.mark.rule("launch_path", 9, 12)
+def test_a_restart_leaves_lost_sms_lost_and_no_sm_is_zero_for_one_cycle(kind):
+    """`restart` in 120: a launch that is judged in 126 is refused, as is each later one."""
+    saw = all_lost().soft_reset(100, 120).launch(121, 0).run(kind, 140)
+    assert saw.changes("lost") == {0: 0, 64: 3}
+    assert saw.pulses("answer", "code")[127] == ErrorCode.NO_SM
+
+
+@pytest.mark.rule("launch_path", 12)
+def test_a_restart_and_a_pop(kind):
+    """The pop of the restart's cycle counts: its record's place is free as after any pop."""
+    script = eight_preempts().soft_reset(100, 112).pop(112)
+    saw = script.run(kind, 130)
+    assert saw.changes("records")[114] == 7
+    assert saw.changes("room") == {0: 15, 91: 0, 115: 15}
+
+
+@pytest.mark.rule("launch_path", 1, 12)
+def test_a_restart_forgets_holds_breaks_and_counts(kind):
+    """Stream 7 is held, stream 0 is broken by a loss; after the restart both take launches."""
+    script = Script(LOSSY).launch(10, 0, **KILLED).preempt(40, 0, 7)
+    script.launch(80, 0).soft_reset(100, 120).launch(130, 0).launch(131, 7)
+    saw = script.run(kind, 200)
+    assert saw.changes("lost") == {0: 0, 64: 1}
+    answers = saw.pulses("answer", "ticket", "code", "count")
+    broken = (0, ErrorCode.STREAM_BROKEN, 0)
+    assert answers == {16: (1, 0, 1), 86: broken, 136: (2, 0, 1), 137: (3, 0, 1)}
+    assert [sm for c, (sm, _, _) in saw.offers().items() if c > 130] == [1, 1]
+
+
+# Without indices
 
 
 @pytest.mark.rule("launch_path", 19)
-@pytest.mark.parametrize(
-    ("cleared", "stream", "code"),
-    [
-        (67, 0, ErrorCode.STREAM_BROKEN),
-        (68, 0, ErrorCode.STREAM_BROKEN),
-        (69, 0, ErrorCode.OK),
-        (69, 1, ErrorCode.STREAM_BROKEN),
-    ],
-    ids=["before", "in the cycle of the break", "after", "another stream"],
-)
-def test_a_stream_that_breaks_and_is_mended_in_one_cycle_is_broken(block, cleared, stream, code):
-    recording = lose(
-        block,
-        [SINGLE, SINGLE],
-        {40: {"ticket": 1}},
-        range(1, 80),
-        clear_stream__valid=lambda cycle: int(cycle == cleared),
-        clear_stream__payload=stream,
-    )
-    assert recording.cycles("kill") == list(range(43, 68))
-    assert recording.cycles("lost")[0] == 63
-    assert [cycle for cycle, _ in recording.transfers("ended")][0] == 69
-    assert records(recording)[0] == (1, *LOST)
-    assert answers(recording) == [(1, 0), (0, code) if code else (2, 0)]
-
-
-@pytest.mark.rule("launch_path", 19)
-def test_a_break_of_one_stream_lets_another_one_be_mended_in_its_cycle(block):
-    # SM 0 is lost from 63 on, SM 1 from 65 on. The break of stream 0 is in 68, of stream 1 in 70.
-    sent = [SINGLE, on(SINGLE, stream=1), *(on(SINGLE, stream=stream) for stream in (0, 1))]
-    recording = lose(
-        block,
-        sent,
-        {40: {"ticket": 1}, 42: {"ticket": 2}},
-        range(2, 80),
-        clear_stream__valid=lambda cycle: int(cycle == 70),
-    )
-    assert [cycle for cycle, _ in recording.transfers("ended")] == [69, 71]
-    refused = [(0, ErrorCode.NO_SM), (0, ErrorCode.STREAM_BROKEN)]
-    assert answers(recording) == [(1, 0), (2, 0), *refused]
-
-
-@pytest.mark.rule("launch_path", 12, 13, 17)
-def test_a_waiting_launch_of_a_broken_stream_fails_for_that_when_every_sm_is_lost_too(block):
-    # SM 0 is lost from 63 on; the third launch gets the first one's place in 68. From 69 on the
-    # fourth launch is the oldest that waits. Its stream is broken from 70 on, SM 1 lost from 69 on:
-    # for both it ends in 71. Launch 5 follows. Launch 3 has no block yet: its end is known a cycle
-    # before that of launch 2.
-    sent = [SINGLE, *(on(SINGLE, stream=stream) for stream in (1, 3, 0, 2))]
-    recording = lose(block, sent, {40: {"ticket": 1}, 46: {"ticket": 2}}, range(5, 140))
-    assert recording.port("lost")[62:70] == [0, 1, 1, 1, 1, 1, 1, 3]
-    assert [cycle for cycle, _ in recording.transfers("ended")] == [69, 72, 73, 74, 75]
-    assert records(recording) == [
-        (1, *LOST),
-        (4, Fate.FAILED, ErrorCode.STREAM_BROKEN),
-        (5, *NO_SM),
-        (3, *NO_SM),
-        (2, *LOST),
-    ]
-
-
-@pytest.mark.rule("launch_path", 12, 13)
-def test_lost_sms_count_a_cycle_before_a_break_that_comes_with_them(block):
-    """As before, but SM 1 is lost from 68 on: launch 4 ends in 70, and its stream breaks then."""
-    sent = [SINGLE, *(on(SINGLE, stream=stream) for stream in (1, 3, 0, 2))]
-    recording = lose(block, sent, {40: {"ticket": 1}, 45: {"ticket": 2}}, range(5, 140))
-    assert recording.port("lost")[62:69] == [0, 1, 1, 1, 1, 1, 3]
-    assert [cycle for cycle, _ in recording.transfers("ended")][:3] == [69, 71, 72]
-    assert records(recording)[1:3] == [(4, *NO_SM), (5, *NO_SM)]
-
-
-@pytest.mark.rule("launch_path", 2, 12)
-@pytest.mark.parametrize(("sent", "code"), [(60, ErrorCode.OK), (61, ErrorCode.NO_SM)])
-def test_that_every_sm_is_lost_is_judged_a_cycle_later(block, sent, code):
-    # Both SMs are lost from 65 on; a launch sent in t leaves LaunchCheck in t + 5.
-    hold = [*range(2, sent), *range(sent + 1, 140)]
-    recording = lose(
-        block,
-        [SINGLE, on(SINGLE, stream=1), on(SINGLE, stream=2)],
-        {40: {"ticket": 1}, 42: {"ticket": 2}},
-        hold,
-    )
-    assert recording.port("lost")[64:66] == [1, 3]
-    assert answers(recording)[2] == ((0, code) if code else (3, 0))
-
-
-# The order of refusals: LaunchCheck's error, else the lowest code
-
-
-@pytest.mark.rule("launch_path", 2)
-def test_another_priority_is_told_before_a_broken_stream(block):
-    # The second launch, on SM 1, runs on: the broken stream has an unfinished launch of priority 0.
-    other = on(SINGLE, priority=1)
-    running = [SINGLE, on(SINGLE, after_previous=0)]
-    later = [other, SINGLE, on(other, grid=(0, 1, 1)), on(other, stream=1)]
-    recording = lose(block, running + later, {40: {"ticket": 1}}, range(2, 80))
-    assert records(recording)[0] == (1, *LOST)
-    assert answers(recording)[2:] == [
-        (0, ErrorCode.STREAM_PRIORITY),
-        (0, ErrorCode.STREAM_BROKEN),
-        (0, ErrorCode.GRID_ZERO),
-        (3, 0),
-    ]
-
-
-@pytest.mark.rule("launch_path", 2)
-def test_another_priority_is_told_still_when_the_stream_is_mended(block):
-    # Mended between the third launch and the fourth.
-    running = [SINGLE, on(SINGLE, after_previous=0)]
-    later = [on(SINGLE, priority=1)] * 2 + [SINGLE]
-    recording = lose(
-        block,
-        running + later,
-        {40: {"ticket": 1}},
-        [*range(2, 80), *range(81, 100)],
-        clear_stream__valid=lambda cycle: int(cycle == 95),
-    )
-    assert answers(recording)[2:] == [
-        (0, ErrorCode.STREAM_PRIORITY),
-        (0, ErrorCode.STREAM_PRIORITY),
-        (3, 0),
-    ]
-
-
-@pytest.mark.rule("launch_path", 2)
-def test_a_broken_stream_is_told_before_no_sm(block):
-    later = [on(SINGLE, stream=stream) for stream in (0, 1, 2)]
-    bad = on(SINGLE, grid=(0, 1, 1))
-    sent = [SINGLE, on(SINGLE, stream=1), *later, bad]
-    recording = lose(block, sent, {40: {"ticket": 1}, 42: {"ticket": 2}}, range(2, 80))
-    assert answers(recording)[2:] == [
-        (0, ErrorCode.STREAM_BROKEN),
-        (0, ErrorCode.STREAM_BROKEN),
-        (0, ErrorCode.NO_SM),
-        (0, ErrorCode.GRID_ZERO),
-    ]
-
-
-@pytest.mark.rule("launch_path", 2, 5)
-def test_no_place_for_a_record_is_told_after_no_sm(block):
-    # Fourteen launches finish, and nobody takes their records. The next two take both SMs with them
-    # into loss: all sixteen records are reserved.
-    early = [on(SINGLE, stream=4, after_previous=0)] * 14
-    killed = [LAUNCH, on(SINGLE, stream=1)]
-    later = [SINGLE, on(SINGLE, priority=1), on(SINGLE, stream=2)]
-    recording = path_run(
-        early + killed + later,
-        400,
-        LOSSY,
-        block,
-        stops={220: {"ticket": 15}},
-        ended__ready=lambda cycle: int(cycle >= 300),
-        launch__hold=lambda cycle: int(
-            (cycle % 10 > 0 and cycle < 140) or 140 <= cycle < 200 or 202 <= cycle < 280
-        ),
-        **{f"offer__{n}__ready": lambda cycle: int(cycle < 200) for n in range(2)},
-    )
-    assert recording.cycles("lost")[0] == 223 + 16 + 4
-    assert records(recording)[13:] == [(14, *FINE), (15, *LOST), (16, *NO_SM)]
-    assert answers(recording)[16:] == [
-        (0, ErrorCode.STREAM_BROKEN),
-        (0, ErrorCode.STREAM_BROKEN),
-        (0, ErrorCode.NO_SM),
-    ]
-
-
-@pytest.mark.rule("launch_path", 2, 5)
-def test_no_place_for_a_record_is_told_before_a_full_queue_and_after_another_priority(block):
-    # Six launches finish, and nobody takes their records; no SM is in use for the next ten.
-    early, waiting = [on(SINGLE, after_previous=0)] * 6, [on(SINGLE, stream=1)] * 10
-    later = [SINGLE, on(SINGLE, stream=1, priority=1), on(SINGLE, grid=(0, 1, 1))]
-    recording = path_run(
-        early + waiting + later,
-        320,
-        block=block,
-        ended__ready=0,
-        enable=lambda cycle: 3 * (cycle < 150),
-        launch__hold=lambda cycle: int(cycle % 10 > 0 or 60 <= cycle < 160),
-    )
-    assert answers(recording)[:16] == [(ticket, 0) for ticket in range(1, 17)]
-    assert answers(recording)[16:] == [
-        (0, ErrorCode.COMPLETION_FULL),
-        (0, ErrorCode.STREAM_PRIORITY),
-        (0, ErrorCode.GRID_ZERO),
-    ]
-
-
-# Stops. A launch sent in 0 is accepted in 5, decided in 10, and handed over in 11.
-
-
-@pytest.mark.rule("launch_path", 10, 12, 13, 14)
-@pytest.mark.parametrize(
-    ("sent", "ended", "unknown"),
-    [
-        (3, 28, [5]),
-        (4, 10, []),
-        (5, 10, []),
-        (8, 12, []),
-        (9, 12, []),
-        (10, 21, []),
-        (11, 21, []),
-        (12, 28, []),
-    ],
-)
-def test_where_a_stop_meets_its_launch(block, sent, ended, unknown):
-    # A stop is looked at from the next cycle on. In 5 and in 11 it waits a cycle. In the queue the
-    # launch is taken back: a configuration in flight is cancelled, or its decision awaited. In a
-    # place it is given to the walker in 13. Stopped from 14 on it is forgotten at the end of 16;
-    # its record is loaded in 19. From 15 on its only block is decided all the same.
-    recording = path_run([SINGLE], block=block, stops={sent: {"ticket": 1, "drain": 1}})
-    assert unknown_stops(recording) == unknown
-    cycle = recording.transfers("ended")[0][0]
-    fate = FINE if ended == 28 else SKIPPED
-    assert (cycle, records(recording)) == (ended, [(1, *fate)])
-
-
-@pytest.mark.rule("launch_path", 14, 15)
-@pytest.mark.parametrize(("sent", "unknown"), [(25, []), (26, []), (27, [29]), (40, [42])])
-def test_a_stop_that_meets_its_launch_s_end_is_no_error(block, sent, unknown):
-    # Reported in 21, the dispatcher's record is valid in 27.
-    recording = path_run([SINGLE], block=block, stops={sent: {"ticket": 1}})
-    assert records(recording) == [(1, *FINE)]
-    assert unknown_stops(recording) == unknown
-    assert recording.port("error_count")[-1] == len(unknown)
-    assert not any(recording.port("dispatch_error"))
-
-
-@pytest.mark.rule("launch_path", 14)
-def test_the_count_of_unknown_stops_stays_at_its_highest_value(block, monkeypatch):
-    # Of 3 bits instead of 16. Ten stops name a launch that never was.
-    plant_timing(monkeypatch, launch_path_ports, Model, error_counter_bits=3)
-    stops = {cycle: {"ticket": 9} for cycle in range(20, 50, 3)}
-    recording = path_run([], 60, block=block, stops=stops)
-    assert unknown_stops(recording) == [cycle + 2 for cycle in stops]
-    counts = [recording.port("error_count")[cycle + 2] for cycle in stops]
-    assert counts == [1, 2, 3, 4, 5, 6, 7, 7, 7, 7]
-    assert recording.port("error_count")[-1] == 7
-
-
-@pytest.mark.rule("launch_path", 14, 15, 16)
-@pytest.mark.parametrize("ticket", [1, 2])
-def test_a_stop_finds_its_launch_s_place(block, ticket):
-    sent = [SINGLE, on(SINGLE, stream=1)]
-    recording = path_run(sent, block=block, length=0, stops={60: {"ticket": ticket}})
-    assert recording.port("kill")[62:65] == [0, ticket, ticket]
-
-
-@pytest.mark.rule("launch_path", 15)
-def test_the_launch_in_a_place_that_was_free_again_is_found(block):
-    # The first launch ends; the third one gets its place.
-    sent = [SINGLE, on(LAUNCH, stream=1, grid=(255, 1, 1)), on(LAUNCH, stream=2, grid=(255, 1, 1))]
-    recording = path_run(
-        sent,
-        block=block,
-        launch__hold=lambda cycle: int(2 <= cycle < 40),
-        stops={70: {"ticket": 3}, 72: {"ticket": 1}},
-    )
-    assert recording.port("kill")[72:75] == [0, 1, 1]
-    assert unknown_stops(recording) == [74]
-
-
-@pytest.mark.rule("launch_path", 14)
-def test_the_stop_register_holds_one_stop(block):
-    # The second stop is taken when the first has left.
-    recording = path_run(
-        [LAUNCH], block=block, length=0, stops={20: {"ticket": 1, "drain": 1}, 21: {"ticket": 9}}
-    )
-    assert recording.port("stop__ready")[19:24] == [1, 1, 0, 1, 1]
-
-
-@pytest.mark.rule("launch_path", 14)
-def test_a_kill_through_the_path_is_three_cycles_later(block):
-    recording = path_run([SINGLE], block=block, length=0, stops={40: {"ticket": 1}})
-    assert recording.cycles("kill")[0] == 43
-
-
-# Tickets
-
-
-@pytest.mark.rule("launch_path", 3)
-def test_after_the_highest_ticket_comes_1(block):
-    recording = path_run([SINGLE] * 4, 160, block=block, first_ticket=(1 << 32) - 2)
-    tickets = [0xFFFF_FFFE, 0xFFFF_FFFF, 1, 2]
-    assert answers(recording) == [(ticket, 0) for ticket in tickets]
-    assert records(recording) == [(ticket, *FINE) for ticket in tickets]
-
-
-@pytest.mark.rule("launch_path", 3, 14)
-def test_beside_the_highest_ticket_a_stop_means_its_own_launch(block):
-    # The first launch's block never ends; the others wait. The stops are of the third launch, which
-    # is in the queue, and of the second, in a place.
-    stops = {60: {"ticket": 1}, 70: {"ticket": (1 << 32) - 1}}
-    recording = path_run(
-        [SINGLE] * 3, 120, block=block, first_ticket=(1 << 32) - 2, length=0, stops=stops
-    )
-    assert records(recording) == [(1, *SKIPPED), (0xFFFF_FFFF, *SKIPPED)]
+def test_without_indices_the_first_offer_comes_fourteen_cycles_after_the_transfer(kind):
+    config = config_of("tiny,index_memory_warps=0")
+    saw = Script(config).launch(10, 0).report(40, 0).run(kind, 60)
+    assert saw.offers() == {24: (0, 0, 0)}
+    assert "decided_valid" not in saw.recording.outputs[0]
+    assert saw.pulses("record", "ticket", "word2") == {48: (1, 16)}

@@ -8,17 +8,16 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tb.support import trace_files
+from tb.support.line_runs import run_line
 from warploom_golden.merging.deadlock import Deadlock
 from warploom_golden.merging.merge_planner import MergePlanner
 from warploom_golden.merging.merged_replay import MergeRules, run_merged
 from warploom_golden.merging.merged_work import CHARGES
 from warploom_golden.merging.table_check import TableError
-from warploom_golden.replay import event_model
 from warploom_sim.cli import main
 from warploom_sim.methods.merge import h200
 from warploom_sim.methods.merge.merge_report import charge_verdict
 from warploom_sim.methods.merge.run import MergeOptions, best_charge, prepare, run
-from warploom_sim.replay import replay_figures
 from warploom_sim.traces import trace_reader
 from warploom_sim.traces.trace_launches import make_launches
 from warploom_spec import preset
@@ -146,7 +145,7 @@ def test_a_traces_figures(tmp_path: Path) -> None:
     launches = make_launches(
         trace_reader.load(trace), config, MergeOptions(file=trace).time_scale, 4
     )
-    assert found["cycles_unmerged"] == replay_figures.cycles(event_model.run(launches, config, 5))
+    assert found["cycles_unmerged"] == run_line(launches, config, 5).cycles
     # Streams 7, 7, 8, 7: two of the first with one of the second, then the one that is left.
     assert (found["launches"], found["merged_launches"], found["tables"]) == (4, 3, 1)
     assert found["blocks"] == 32 and found["time_scale"] == "1/32"

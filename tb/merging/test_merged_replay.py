@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tb.merging.graphs import LIMITS, SHAPES, cases, config, random_tasks, task, whole_tasks
 from tb.merging.merged_ledger import judge, ran
 from tb.replay.test_event_model import random_launches
+from tb.support.line_runs import run_line
 from warploom_golden.merging.deadlock import Deadlock
 from warploom_golden.merging.dependency_tracker import DependencyTracker
 from warploom_golden.merging.mapping_table import MappingTable
@@ -20,10 +21,8 @@ from warploom_golden.merging.merged_replay import MergedRun, MergeRules, run_mer
 from warploom_golden.merging.merged_work import CHARGES, MergedWork, merged_work
 from warploom_golden.merging.table_check import TableError
 from warploom_golden.merging.tags_and_marks import permuted
-from warploom_golden.replay import event_model
 from warploom_golden.replay.event_constants import PREDICTED_POLICIES
 from warploom_golden.replay.event_front import EventFront
-from warploom_sim.replay.replay_figures import cycles
 from warploom_spec import Config, WarploomError, preset, timing
 from warploom_spec.config import RECLAIMS
 
@@ -67,7 +66,7 @@ def test_a_blocks_own_need_can_be_charged_alone(case: tuple[Config, MappingTable
 @pytest.mark.parametrize("policy", PREDICTED_POLICIES)
 @pytest.mark.parametrize("reclaim", RECLAIMS)
 @pytest.mark.parametrize("name", ["tiny", "default"])
-def test_plain_launches_run_as_in_the_replays_event_model(
+def test_plain_launches_run_as_in_the_line_of_the_gains(
     name: str, policy: str, reclaim: str, seed: int
 ) -> None:
     """Equal to the cycle: every offer's cycle and SM, and the run's cycles."""
@@ -76,14 +75,13 @@ def test_plain_launches_run_as_in_the_replays_event_model(
         rng = random.Random(f"{seed}-{k}-{name}-{policy}-{reclaim}")
         drawn = random_launches(rng, machine, 12)
         launches = [replace(one, stream=0, after_previous=1) for one in drawn]
-        events = event_model.run(launches, machine, k)
+        line = run_line(launches, machine, k)
         merged = run_merged(launches, machine, k)
-        offers = events.tables["offers"]
-        assert sorted(zip(offers["cycle"].tolist(), offers["sm"].tolist(), strict=True)) == sorted(
+        assert sorted(zip(line.cycle.tolist(), line.sm.tolist(), strict=True)) == sorted(
             pair for w in merged.works for pair in zip(w.log.offered, w.log.sm, strict=True)
         )
-        assert merged.cycles == cycles(events)
-        assert merged.refused == int((events.tables["answers"]["code"] > 0).sum()) > 0
+        assert merged.cycles == line.cycles
+        assert merged.refused == line.refused > 0
 
 
 # --- timing --------------------------------------------------------------------------------------

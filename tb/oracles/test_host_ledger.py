@@ -11,6 +11,7 @@ from tb.support.dispatch_configs import config_of
 from tb.support.planted import Change, plant
 from warploom_golden.dispatch.reports import Reports
 from warploom_golden.host import FrontEnd, Mailbox
+from warploom_golden.launch import LaunchPath
 from warploom_sim.cosim.lockstep.events import require
 from warploom_spec import layouts
 
@@ -73,21 +74,19 @@ def found(run, message, change=lambda cycle, inputs, outputs: None):
 
 WRONG = {
     "a record is shown again": (
-        Change(FrontEnd, "_queue_inputs", '"pop": registers["pop"] or 0', '"pop": 0'),
-        "has two records",
+        Change(FrontEnd, "_command_inputs", '"pop": registers["pop"]', '"pop": 0'),
+        "has two records|made",
     ),
     "records are lost": (
-        Change(
-            FrontEnd,
-            "_queue_inputs",
-            '"ended__valid": path["ended__valid"] or 0',
-            '"ended__valid": 0',
-        ),
+        Change(LaunchPath, "tick", '"record": queue["record"] or 0', '"record": 0'),
         "has no record",
     ),
     "a host is given a ticket that nobody has": (
         Change(
-            Mailbox, "_take_launch_path_answers", '"RESULT0": launch["ticket"]', '"RESULT0": 999'
+            Mailbox,
+            "_take_launch_path_answers",
+            '"RESULT0": launch["ticket"]',
+            '"RESULT0": 999',
         ),
         "has no record",
     ),
@@ -103,17 +102,18 @@ def test_a_wrong_rule_of_the_model_is_found(name, monkeypatch):
     change, message = WRONG[name]
     plant(monkeypatch, [change])
     profile = "mixed" if "fault" in name else "no_stops"
-    assert any(found_or_none(books(profile, seed), message) for seed in range(1, 4))
+    messages = message.split("|")
+    assert any(found_or_none(books(profile, seed), messages) for seed in range(1, 4))
 
 
-def found_or_none(run, message):
+def found_or_none(run, messages):
     """Tell whether the ledger finds it in a run; one may be too short for it."""
     failure = watch(run).failure
-    return failure is not None and message in str(failure)
+    return failure is not None and any(message in str(failure) for message in messages)
 
 
 def test_an_overcommitted_sm_is_found():
     """The ledger counts with SMs that have room for two warps, the model with 16."""
     run = books()
-    smaller = f"tb.support.dispatch_configs:LATE_HOST_LEDGERS.{TINY},warp_slots=2"
+    smaller = f"tb.support.dispatch_configs:HOST_LEDGERS.{TINY},warp_slots=2"
     assert found(replace(run, events={"ledger": smaller}), "over-committed")

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from tb.support.dispatch_cases import dispatcher_case, path_case
+from tb.support.dispatch_cases import dispatcher_case
 from tb.support.dispatch_configs import config_of
 from tb.support.planted import Change, plant
 from warploom_golden.dispatch import BlockDispatcher
@@ -16,10 +16,9 @@ from warploom_golden.oracles import Ledger, LedgerError
 from warploom_golden.oracles import ledger as ledger_module
 from warploom_golden.oracles import ledger_places as places_module
 from warploom_golden.oracles.ledger import RARE
-from warploom_golden.oracles.ledger_entry import Entry
 from warploom_sim.cosim.lockstep import Ports
 from warploom_sim.cosim.lockstep.checker import Checker
-from warploom_spec import STALL_CAUSES, ErrorCode, Fate, layouts, timing
+from warploom_spec import STALL_CAUSES, Fate, layouts, timing
 
 CONFIG = "tiny,policy=round_robin,kill_timeout=16"
 TINY = config_of(CONFIG)
@@ -58,14 +57,13 @@ def watch(case, change=lambda cycle, inputs, outputs: None):
     return checker.outcome
 
 
-@pytest.mark.parametrize("make", [dispatcher_case, path_case])
 @pytest.mark.parametrize("profile", ["no_stops", "mixed", "sm_loss"])
-def test_the_model_keeps_its_books(make, profile, seed):
+def test_the_model_keeps_its_books(profile, seed):
     demanded = {"ledger: blocks ok": 50}
     if profile == "no_stops":
         demanded |= {"ledger: fate finished": 10, "ledger: nothing open": 1}
     # A mixed run may be stopped again and again.
-    runs = ((make(CONFIG, profile, seed + n),) for n in range(MOST))
+    runs = ((dispatcher_case(CONFIG, profile, seed + n),) for n in range(MOST))
     books_of(runs, demanded)
 
 
@@ -372,68 +370,3 @@ def test_an_error_names_the_cycle():
     ledger.see(6, *idle())
     with pytest.raises(LedgerError, match="ledger, cycle 7: SM 0: lost is 1"):
         ledger.see(7, *idle(lost=1))
-
-
-def path_idle(**changes):
-    """Return inputs and outputs of a launch path of two SMs on which nothing happens."""
-    inputs, outputs = idle()
-    del inputs["stop"]
-    inputs |= {"stop__valid": 0}
-    words = layouts.launch_words(TINY).pack(dict.fromkeys(WORDS, 0))
-    outputs |= {"answer": 0, "room": 1, "stop__ready": 1, "words__0": words, "words__1": words}
-    return inputs | {k: v for k, v in changes.items() if k in inputs or k.startswith("launch")}, {
-        **outputs,
-        **{k: v for k, v in changes.items() if k in outputs},
-    }
-
-
-WORDS = [field.name for field in layouts.launch_words(TINY).fields]
-
-
-def refused(code, room):
-    """Show the ledger a launch in cycle 0 and its refusal in cycle 6."""
-    ledger = Ledger(TINY)
-    ledger.see(0, *path_idle(launch__valid=1, launch__payload=0, room=room))
-    for cycle in range(1, 6):
-        ledger.see(cycle, *path_idle())
-    answer = layouts.launch_answer(TINY)
-    word = answer.pack({"valid": 1, "ticket": 0, "code": code, "argument": 0})
-    ledger.see(6, *path_idle(answer=word))
-
-
-@pytest.mark.parametrize("code", [ErrorCode.QUEUE_FULL, ErrorCode.COMPLETION_FULL])
-def test_a_launch_sent_while_there_is_room_is_not_refused_for_want_of_it(code):
-    refused(code, room=0)
-    refused(ErrorCode.GRID_ZERO, room=1)
-    with pytest.raises(LedgerError, match="although there was room"):
-        refused(code, room=1)
-
-
-def test_an_answer_comes_six_cycles_after_its_launch():
-    ledger = Ledger(TINY)
-    ledger.see(0, *path_idle(launch__valid=1, launch__payload=0))
-    for cycle in range(1, 6):
-        ledger.see(cycle, *path_idle())
-    with pytest.raises(LedgerError, match="an answer to a launch of cycle 0"):
-        ledger.see(6, *path_idle())
-
-
-def test_where_nothing_is_there_is_room():
-    with pytest.raises(LedgerError, match="no room although nothing is here"):
-        Ledger(TINY).see(0, *path_idle(room=0))
-
-
-def test_words_from_before_a_reset_name_no_place():
-    """Words may have any value until their place is occupied (block_dispatcher, rule 3)."""
-    layout = layouts.launch_words(TINY)
-    none, seven = (layout.pack(dict.fromkeys(WORDS, 0) | {"ticket": ticket}) for ticket in (0, 7))
-    entry = Entry(7, 0, 0, 0, (1, 1, 1), (0, 0, 0), (), {}, ())
-    places = places_module.Places(TINY)
-    for first, holders in ((none, [None, None]), (seven, [entry, None])):
-        places.find_by_words({"words__0": first, "words__1": seven}, {7: entry})
-        assert places.holders == holders
-    assert entry.place == 0
-    # Words that change name their launch, whatever they were before.
-    places.find_by_words({"words__0": seven, "words__1": none}, {7: entry})
-    places.find_by_words({"words__0": none, "words__1": seven}, {7: entry})
-    assert places.holders == [None, entry]

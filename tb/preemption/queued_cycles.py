@@ -1,10 +1,10 @@
-"""QueuedLaunchPath's cycle model with stand-ins for the SMs, and what is seen at its ports."""
+"""LaunchPath's cycle model with stand-ins for the SMs, and what is seen at its ports."""
 
 from typing import Any
 
 from tb.preemption.queued_script import OPCODES, QueuedScript
 from tb.support.replay_reference import SmCore, block_length
-from warploom_golden.launch import QueuedLaunchPath
+from warploom_golden.launch import LaunchPath
 from warploom_golden.oracles.index_reference import warps
 from warploom_golden.preemption.streams import QueuedModel
 from warploom_golden.replay.event_dispatcher import SmBehaviour
@@ -33,7 +33,7 @@ class QueuedCycles:
 
     def __init__(self, config: Config, script: QueuedScript, behaviour: SmBehaviour, seed: int):
         self.config, self.behaviour, self.seed = config, behaviour, seed
-        self.model = QueuedLaunchPath(config)
+        self.model = LaunchPath(config)
         self.sms = [SmCore(None, behaviour.report_time) for _ in range(config.sms)]
         self.rows: Rows = {kind: [] for kind in (*KINDS, "offers", "reports")}
         self._launches: dict[int, LaunchDescriptor] = {}

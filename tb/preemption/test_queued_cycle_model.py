@@ -1,4 +1,4 @@
-"""Event model against cycle model of QueuedLaunchPath: every event, with its cycle."""
+"""Event model against cycle model of LaunchPath: every event, with its cycle."""
 
 import random
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The worked examples of QueuedLaunchPath's page, cycle by cycle, on the event model."""
+"""The worked examples of LaunchPath's page, cycle by cycle, on the event model."""
 
 from dataclasses import replace
 

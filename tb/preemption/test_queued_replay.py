@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from tb.support.deep_values import deep_but
+from tb.support.line_runs import run_line
 from warploom_golden.preemption.streams import OrderedHost, QueuedModel, SentLaunch
-from warploom_golden.replay import event_model
 from warploom_golden.replay.event_constants import PREDICTED_POLICIES
 from warploom_sim.traces import trace_reader
 from warploom_sim.traces.trace_launches import make_launches
@@ -28,11 +28,11 @@ def test_every_block_of_a_trace_in_one_stream_goes_as_without_the_queue(
     config = replace(preset("default"), policy=policy, reclaim=reclaim)
     trace = trace_reader.load(TRACES / "stencil3d_shapes.json.gz")
     launches = make_launches(trace, config, Fraction(1, 32))
-    without = event_model.run(launches, config, seed, knee=knee).tables["offers"]
-    model = QueuedModel(config, seed=seed, knee=knee, log=len(without["cycle"]) + 1)
+    without = run_line(launches, config, seed, knee)
+    model = QueuedModel(config, seed=seed, knee=knee, log=len(without.cycle) + 1)
     model.run(OrderedHost([SentLaunch(each) for each in launches]))
     # In both the first launch waits until the dispatcher has booted.
     cycle, sm, _, _, _ = model.offers
     assert len(cycle) == 237_063
-    assert np.array_equal(cycle, without["cycle"])
-    assert np.array_equal(sm, without["sm"])
+    assert np.array_equal(cycle, without.cycle)
+    assert np.array_equal(sm, without.sm)

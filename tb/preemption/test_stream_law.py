@@ -9,7 +9,7 @@ import pytest
 from tb.preemption.queued_script import QueuedScript, run, slow
 from tb.preemption.script import TINY
 from warploom_golden.preemption.streams.event_launch import StopCode
-from warploom_golden.preemption.streams.stream_law import StreamLaw
+from warploom_golden.preemption.streams.stream_law import SETTLES, StreamLaw
 from warploom_spec import PRESETS, Fate, timing
 from warploom_spec.queue import Mode
 
@@ -106,8 +106,13 @@ def terms(model, accepted, urgent, grids):
     idle = [t for t in held if both and last[t] < accepted + LAW.kill]
     placed = {t: sum(b[2] == t and b[0] <= stands for b in blocks) for t in idle}
     early = any(placed[ticket] < grids[ticket] for ticket in idle)
-    taken_back = {each.ticket for each in model.log.put_back if each.fate is Fate.SKIPPED}
-    idle_launch = LAW.in_flight if taken_back else LAW.idle_launch
+    settles = range(accepted, accepted + SETTLES + 1)
+    back = [each for each in model.log.put_back if each.cycle - 2 in settles]
+    back += [each for each in model.log.put_back if each.cycle in (accepted + 1, accepted + 2)]
+    taken = sum(each.fate is Fate.SKIPPED for each in set(back))
+    ends = sum(each.fate is not Fate.SKIPPED for each in set(back))
+    ends += sum(each.cycle - 2 in settles for each in model.log.records)
+    idle_launch = LAW.in_flight + taken - 1 + ends if taken else LAW.idle_launch
     return (
         accepted + idle_launch,
         min(rid) + LAW.report_to_offer,

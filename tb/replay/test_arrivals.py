@@ -91,7 +91,7 @@ def test_arrivals_that_are_past_change_nothing(seed: int) -> None:
 def test_a_launch_that_arrives_waits_for_room() -> None:
     """So many arrive at once that the queue is full: the rest wait, and are sent in order."""
     config = preset("tiny")
-    count = 3 * timing(config).launch_queue
+    count = 3 * config.queue_depth
     launches = [replace(ONE, code=number, arguments=1_000) for number in range(count)]
     events = event_model.run(launches, config, 0, arrivals=[700] * count)
     cycles = sent(events, config)

@@ -10,7 +10,6 @@ import pytest
 
 from tb.replay.test_event_model import random_launches
 from tb.support.hand_scheduler import HandSchedule
-from warploom_golden.replay import event_model
 from warploom_golden.replay.event_constants import PREDICTED_POLICIES
 from warploom_golden.replay.gains import Gain, Workload, find_gains, run_cycles
 from warploom_golden.replay.machine import RELAXATIONS, SPEED, Machine, relaxed
@@ -134,10 +133,7 @@ def test_each_bound_holds_one_of_the_three_back() -> None:
 # --- the same question, asked in another way -----------------------------------------------------
 def cycles_of(work: Workload, knee: int | None) -> int:
     """Return the cycles of a run as it is."""
-    tables = event_model.run(
-        work.launches, work.config, work.seed, work.kill_every, knee, work.arrivals
-    ).tables
-    return max(int(tables[kind]["cycle"].max(initial=0)) for kind in ("answers", "ended")) + 1
+    return round(run_cycles(work, Machine.of(work.config), knee))
 
 
 def drawn(rng: random.Random, config: Config) -> Workload:

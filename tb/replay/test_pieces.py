@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tb.replay.test_event_model import assert_equal, random_launches
-from warploom_golden.replay import event_dispatch, event_dispatcher, event_model
+from warploom_golden.replay import event_dispatcher, event_model
 from warploom_golden.replay.event_constants import NEVER, PREDICTED_POLICIES
 from warploom_spec import LaunchDescriptor, preset
 from warploom_spec.config import RECLAIMS
@@ -16,7 +16,7 @@ from warploom_spec.config import RECLAIMS
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let pieces, and the lengths that stand ready, be a few blocks."""
-    monkeypatch.setattr(event_dispatch, "PIECE", 24)
+    monkeypatch.setattr(event_model, "PIECE", 24)
     monkeypatch.setattr(event_dispatcher, "AHEAD", 4)
     monkeypatch.setattr(event_dispatcher, "WINDOW", 8)
 
@@ -61,12 +61,12 @@ def test_lean_pieces_have_columns_of_the_others(seed: int, request: pytest.Fixtu
     )
     assert lean.stalls == whole.stalls
     assert {kind: [*table] for kind, table in lean.tables.items()} == {
-        "answers": ["cycle", "ticket", "code", "argument"],
+        "answers": ["cycle", "ticket", "code", "argument", "count"],
         "decisions": ["cycle", "ticket", "hit", "entry"],
         "words": ["cycle", "place", "ticket"],
         "offers": ["cycle", "sm", "slot", "ticket"],
         "reports": ["cycle", "sm", "slot", "status"],
-        "ended": [*whole.tables["ended"]],
+        **{kind: [*whole.tables[kind]] for kind in ("ended", "put_back", "timeline")},
     }
     for kind, table in lean.tables.items():
         for name, column in table.items():

@@ -12,7 +12,7 @@ PAGE = Path(__file__).parents[2] / "docs/host/mailbox.md"
 
 def missing(page: str, opcodes: Iterable[Opcode]) -> list[str]:
     """Return in words each opcode without a row in the page's table of commands."""
-    rows = re.findall(r"^\| (\d+) ([A-Z]+) \|", page, re.MULTILINE)
+    rows = re.findall(r"^\| (\d+) ([A-Z_]+) \|", page, re.MULTILINE)
     return [
         f"the table of commands has no row '| {opcode} {opcode.name} |' (docs/host/mailbox.md)"
         for opcode in opcodes

@@ -45,8 +45,11 @@ def test_codes_literal_and_apart_from_the_others():
         ("NOP", 0),
         ("RUN", 1),
         ("LAUNCH", 2),
+        ("PREEMPT", 5),
+        ("RESUME", 6),
         ("ABORT", 7),
         ("DISCONNECT", 8),
+        ("ABORT_STREAMS", 13),
     ]
 
 

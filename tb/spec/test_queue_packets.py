@@ -71,6 +71,6 @@ def test_the_words_of_a_record_are_the_pages():
 
 def test_the_pages_list_every_packet():
     folder = Path(__file__).parents[2] / "docs" / "launch"
-    pages = ("kernel_queue.md", "queued_launch_path.md")
+    pages = ("kernel_queue.md", "launch_path.md")
     text = "".join((folder / page).read_text() for page in pages)
     assert all(f"`{name}`" in text for name in PACKET_BITS)

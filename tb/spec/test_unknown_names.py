@@ -7,12 +7,11 @@ from typing import Any
 import pytest
 
 from warploom_golden.dispatch import place
-from warploom_golden.host import Mailbox, completion_queue
+from warploom_golden.host import Mailbox
 from warploom_golden.host import mailbox as mailbox_module
 from warploom_golden.oracles.ledger_entry import reported_state
 from warploom_spec import (
     BlockStatus,
-    Fate,
     Stop,
     WarploomError,
     host_commands,
@@ -80,10 +79,7 @@ def test_an_opcode_without_a_row_is_refused_with_its_file(monkeypatch: pytest.Mo
 def test_fates_stops_and_statuses_without_a_rule_are_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    fates = extended(Fate, "LATER", 6)
-    monkeypatch.setattr(completion_queue, "Fate", fates)
     for call, number in (
-        (completion_queue._final_fate, 6),
         (place.stopped_fate, extended(Stop, "LATER", 3).LATER),
         (lambda status: reported_state(status, False), extended(BlockStatus, "LATER", 3).LATER),
     ):

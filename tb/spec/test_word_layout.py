@@ -5,14 +5,14 @@ from amaranth.hdl import Const
 from hypothesis import given
 from hypothesis import strategies as st
 
-from warploom_spec import PRESETS, WarploomError, layouts, preset
+from warploom_spec import PRESETS, WarploomError, preset
 from warploom_spec.host_commands import (
-    COMMANDS,
+    LAYOUTS,
     abort_words,
     launch_words,
-    record_words,
     run_words,
 )
+from warploom_spec.queue_packets import final_record_words, queued_launch
 from warploom_spec.word_layout import WordField, WordLayout
 
 DEFAULT = preset("default")
@@ -61,7 +61,7 @@ def test_values_are_refused_by_name(values, said):
     assert str(error.value) == said
 
 
-@pytest.mark.parametrize("make", [*COMMANDS.values(), record_words])
+@pytest.mark.parametrize("make", [*LAYOUTS, final_record_words])
 @given(data=st.data())
 def test_pack_and_unpack_are_inverse_and_amaranth_sees_the_same(make, data):
     layout = make(DEFAULT)
@@ -92,18 +92,19 @@ def test_words_of_a_run_literally():
 
 def test_words_of_a_launch_literally():
     words = [0] * 32
-    words[0] = 2
+    words[0] = 0x0302
     words[1:5] = [1, 2, 3, 4]
-    words[5] = 0xB_5_C3_8001
+    words[5] = 0x3_5_C3_8001
     words[6], words[7] = 0x7FFFFFFF, 0x1234_5678
     words[8] = 64 << 22 | 1023 << 11 | 1024
     words[9] = 0x5_0123
-    words[10] = 17 << 24 | 1824 << 10 | 256
+    words[10] = 17 << 24 | 4 << 21 | 1824 << 10 | 256
     words[12], words[13], words[18], words[19] = 5, 6, 7, 8
+    words[28], words[31] = 0xFFFE_0F00, 0x0001_FF00
     fields = launch_words(DEFAULT).unpack(words)
     assert fields == {
         "opcode": 2,
-        "flags": 0,
+        "flags": 3,
         "parameter": 0,
         "code": 0x2_00000001,
         "arguments": 0x4_00000003,
@@ -112,7 +113,7 @@ def test_words_of_a_launch_literally():
         "priority": 5,
         "after_previous": 1,
         "idempotent": 1,
-        "mode": 2,
+        "mode": 4,
         "gx": 0x7FFFFFFF,
         "gy": 0x5678,
         "gz": 0x1234,
@@ -128,30 +129,47 @@ def test_words_of_a_launch_literally():
         "inline1": 0,
         "inline2": 0,
         "inline3": 0x8_00000007,
+        "wait0_stream": 0x0F,
+        "wait0_count": 0xFFFE,
+        "wait1_stream": 0,
+        "wait1_count": 0,
+        "wait2_stream": 0,
+        "wait2_count": 0,
+        "wait3_stream": 0xFF,
+        "wait3_count": 1,
     }
 
 
 @pytest.mark.parametrize("name", PRESETS)
-def test_a_launch_has_every_field_of_its_descriptor_and_none_is_narrower(name):
+def test_a_launch_has_every_field_of_its_packet_and_none_is_narrower(name):
     config = preset(name)
     words = launch_words(config).by_name
-    fields = {field.name: field.bits for field in layouts.launch_descriptor(config).present}
-    assert words.keys() - fields.keys() == {"opcode", "flags", "parameter"}
-    assert fields.keys() <= words.keys()
-    assert all(words[field].bits >= bits for field, bits in fields.items())
+    fields = {field.name: field.bits for field in queued_launch(config).present}
+    flags = {f"wait{k}_valid" for k in range(config.launch_waits)}
+    beyond = {
+        f"wait{k}_{part}" for k in range(config.launch_waits, 4) for part in ("stream", "count")
+    }
+    assert words.keys() - fields.keys() == {"opcode", "flags", "parameter", *beyond}
+    assert fields.keys() - words.keys() == flags
+    assert all(words[field].bits >= bits for field, bits in fields.items() if field in words)
 
 
 def test_words_of_an_abort_and_of_a_record_literally():
     assert abort_words(DEFAULT).unpack([7, 0xFEDCBA98, *[0] * 30])["ticket"] == 0xFEDCBA98
-    assert record_words(DEFAULT).unpack([5, 0x0002_9A12, 1000, 1, 2, 3]) == {
+    words = [5, 0x01CA_9112, 1000, 1, 2, 0xFFFFFFFF, 7, 8]
+    assert final_record_words(DEFAULT).unpack(words) == {
         "ticket": 5,
         "code": 0x12,
-        "fate": 2,
-        "kind": 3,
+        "fate": 1,
+        "kind": 2,
         "kills": 2,
-        "drained": 1,
-        "cycles": 1000,
-        "detail0": 1,
-        "detail1": 2,
-        "detail2": 3,
+        "reset_as_drain": 1,
+        "stream": 0x32,
+        "offered": 1,
+        "word2": 1000,
+        "word3": 1,
+        "word4": 2,
+        "accepted": 0xFFFFFFFF,
+        "first_offer": 7,
+        "made": 8,
     }

@@ -4,7 +4,6 @@ from typing import Final
 
 from tb.host import (
     test_bus_port,
-    test_completion_queue,
     test_execution_unit,
     test_front_end,
     test_host_registers,
@@ -18,6 +17,7 @@ from tb.index import (
     test_index_memory,
     test_index_packer,
 )
+from tb.launch import test_kernel_queue, test_launch_path, test_record_queue
 from tb.sm_side import (
     test_block_at_a_time,
     test_block_to_warps,
@@ -27,7 +27,7 @@ from tb.sm_side import (
 )
 from tb.support import dispatch_cases
 from tb.support.dispatch_configs import soon
-from tb.support.dispatch_events import LATE_NUMBER, LATE_TICKET
+from tb.support.dispatch_events import LATE_NUMBER
 from warploom_dev.coverage.counted_builds import Build
 
 #: Every policy, and both reclaims.
@@ -52,24 +52,18 @@ BUILDS: Final[dict[str, tuple[Build, ...]]] = {
         Build.of(dispatch_cases.make_dispatcher, soon(config), first_number=LATE_NUMBER)
         for config in DISPATCHERS
     ),
-    "launch_path": (
-        Build.of(
-            dispatch_cases.make_path,
-            soon("tiny,policy=freed_first"),
-            first_ticket=LATE_TICKET,
-            first_number=LATE_NUMBER,
-        ),
-    ),
+    "kernel_queue": (Build.of(test_kernel_queue.make, test_kernel_queue.SMALL),),
+    "record_queue": (Build.of(test_record_queue.make, test_record_queue.SMALL),),
+    "launch_path": (Build.of(test_launch_path.make, test_launch_path.SMALL),),
     "bus_port": (Build.of(test_bus_port.make, "tiny"),),
     # Every row of the memories of these is a section's.
     "mailbox": tuple(Build.of(test_mailbox.make, config) for config in ("tiny", test_mailbox.EVEN)),
     "execution_unit": (Build.of(test_execution_unit.make, test_execution_unit.SHORT),),
     "task_units": (Build.of(test_task_units.make, test_task_units.SEVERAL),),
-    "completion_queue": (Build.of(test_completion_queue.make, test_completion_queue.SMALL),),
     "host_registers": (Build.of(test_host_registers.make, test_host_registers.ODD),),
     "index_read_arbiter": (Build.of(test_index_read_arbiter.make, test_index_read_arbiter.THREE),),
     "resource_ranges": (Build.of(test_resource_ranges.make, "tiny"),),
     "block_to_warps": (Build.of(test_block_to_warps.make, "tiny"),),
     "block_at_a_time": (Build.of(test_block_at_a_time.make, "tiny"),),
-    "front_end": (Build.of(test_front_end.make, test_front_end.TINY, first_number=LATE_NUMBER),),
+    "front_end": (Build.of(test_front_end.make, test_front_end.TINY),),
 }

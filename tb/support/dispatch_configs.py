@@ -6,16 +6,13 @@ from typing import Any
 
 from tb.support.dispatch_events import (
     Ends,
-    LateHostLedger,
     LateLedger,
-    LatePathLedger,
-    PathLedger,
     StallCauses,
 )
-from tb.support.error_events import Answers, ErrorRecords
+from tb.support.error_events import ErrorRecords
 from tb.support.fate_events import Fates
 from tb.support.preempts_ledger import PreemptsLedger
-from warploom_golden.oracles import Ledger
+from warploom_golden.oracles import HostLedger
 from warploom_sim.variant import variant
 from warploom_spec import Config
 from warploom_spec.config import POLICIES, RECLAIMS
@@ -60,31 +57,22 @@ class Observers(SimpleNamespace):
         return ObserverOfConfig
 
 
-LEDGERS = Observers(Ledger)
 LATE_LEDGERS = Observers(LateLedger)
-PATH_LEDGERS = Observers(PathLedger)
-LATE_PATH_LEDGERS = Observers(LatePathLedger)
 PREEMPTS_LEDGERS = Observers(PreemptsLedger)
-LATE_HOST_LEDGERS = Observers(LateHostLedger)
+HOST_LEDGERS = Observers(HostLedger)
 ENDS = Observers(Ends)
 FATES = Observers(Fates)
 
 
-def observers(text: str, path: bool = False) -> dict[str, str | type]:
-    """Return the ``events`` of a case: the ledger for its configuration, stall causes, errors.
-
-    Of a dispatcher also what its launches ended with, and how.
-    """
-    ledgers = "PATH_LEDGERS" if path else "LEDGERS"
-    events: dict[str, str | type] = {"ledger": f"{__name__}:{ledgers}.{text}"}
-    events["stalls"] = StallCauses
-    events["errors"] = ErrorRecords
-    if path:
-        events["answers"] = Answers
-    else:
-        events["ends"] = f"{__name__}:ENDS.{text}"
-        events["fates"] = f"{__name__}:FATES.{text}"
-    return events
+def observers(text: str) -> dict[str, str | type]:
+    """Return the ``events`` of a case of BlockDispatcher: ledger, stalls, errors, ends, fates."""
+    return {
+        "ledger": f"{__name__}:LATE_LEDGERS.{text}",
+        "stalls": StallCauses,
+        "errors": ErrorRecords,
+        "ends": f"{__name__}:ENDS.{text}",
+        "fates": f"{__name__}:FATES.{text}",
+    }
 
 
 def preempts_observers(text: str) -> dict[str, str | type]:

@@ -16,9 +16,8 @@ from warploom_spec import Config, Stop, layouts
 from warploom_spec.layouts import PLACES
 
 Ports = Mapping[str, int]
-#: Cycles at a run's end in which nothing new comes, at least: at the dispatcher, and at LaunchPath,
-#: in whose queue launches wait.
-DRAIN, PATH_DRAIN = 700, 1200
+#: Cycles at a run's end in which nothing new comes, at least.
+DRAIN = 700
 #: In them: what a launch takes beside its blocks, and an SM from one block to the next, in cycles,
 #: at most; and what is on the SMs before.
 LAUNCH_TAKES, BLOCK_TAKES, SETTLES = 60, 12, 100

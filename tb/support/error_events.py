@@ -75,34 +75,3 @@ class Refusals:
 
 def _refusal(code: ErrorCode) -> str:
     return f"refused with {code.name.lower()}" if code else "a launch passes"
-
-
-#: Codes that LaunchPath itself refuses a launch with, beside those of LaunchCheck.
-PATH_REFUSALS = (
-    ErrorCode.STREAM_PRIORITY,
-    ErrorCode.STREAM_BROKEN,
-    ErrorCode.NO_SM,
-    ErrorCode.COMPLETION_FULL,
-    ErrorCode.QUEUE_FULL,
-)
-
-
-class Answers:
-    """Observer of LaunchPath's answers: the launches that it refused, by their codes."""
-
-    def __init__(self) -> None:
-        self._packet = layouts.launch_answer(Config())
-        self._counts = {_refusal(code): 0 for code in PATH_REFUSALS}
-
-    def reset(self) -> None:
-        """Do nothing: there is no state but the counts."""
-
-    def counts(self) -> dict[str, int]:
-        """Return the launches of each code."""
-        return dict(self._counts)
-
-    def see(self, cycle: int, inputs: Mapping[str, int], outputs: Mapping[str, int]) -> None:
-        """Take in one compared cycle."""
-        answer = self._packet.unpack(outputs["answer"])
-        if answer["valid"] and answer["code"] in PATH_REFUSALS:
-            self._counts[_refusal(ErrorCode(answer["code"]))] += 1

@@ -8,7 +8,6 @@ from typing import Final
 from tb.dispatch import test_block_dispatcher, test_grid_walker
 from tb.host import (
     test_bus_port,
-    test_completion_queue,
     test_execution_unit,
     test_front_end,
     test_host_registers,
@@ -22,7 +21,12 @@ from tb.index import (
     test_index_memory,
     test_index_packer,
 )
-from tb.launch import test_launch_check, test_launch_path
+from tb.launch import (
+    test_kernel_queue,
+    test_launch_check,
+    test_launch_path,
+    test_record_queue,
+)
 from tb.sm_side import (
     test_block_at_a_time,
     test_block_to_warps,
@@ -30,18 +34,12 @@ from tb.sm_side import (
     test_index_read_arbiter,
     test_resource_ranges,
 )
-from tb.support.dispatch_cases import late
 from tb.support.dispatch_configs import soon
 from warploom_sim.cosim.lockstep import Case
 
 MutationBench = Callable[[int], list[Case]]
 
 DISPATCHER: Final = soon("tiny,policy=round_robin,reclaim=out_of_order")
-#: As small, but every limit of indices and references, and of a block's threads, can be met.
-PATH: Final = (
-    f"{DISPATCHER},warp_slots=32,history_entries=3,reference_bits=2,cores=3,word_bits=9,"
-    "stream_bits=3"
-)
 
 
 def _repeated(case: Callable[..., Case], config: str, count: int, **params: bool) -> MutationBench:
@@ -57,16 +55,6 @@ def _then(first: MutationBench, *last: Callable[[str, int], Case], config: str) 
 def _all(*benches: MutationBench) -> MutationBench:
     """Return a bench of the cases of several."""
     return lambda seed: [case for bench in benches for case in bench(seed)]
-
-
-def _path_cases(seed: int) -> list[Case]:
-    """Return the bench of a launch path."""
-    cases = test_launch_path.stress_cases(PATH, seed)
-    cases += [test_launch_path.crowd_case(PATH, seed + k) for k in range(3)]
-    cases += [test_launch_path.shapes_case(PATH, seed)]
-    # One launch that counts more than 2^17 cycles.
-    cases += [test_launch_path.shapes_case(PATH, seed, lasts=131_500)]
-    return [late(case) for case in cases]
 
 
 def _unobserved(bench: MutationBench) -> MutationBench:
@@ -124,13 +112,24 @@ BENCHES: Final[dict[str, MutationBench]] = {
             _repeated(test_block_dispatcher.stray_report_case, DISPATCHER, 1),
         )
     ),
-    "launch_path": _unobserved(_path_cases),
+    "kernel_queue": _unobserved(
+        _repeated(
+            functools.partial(test_kernel_queue.case, cycles=8000), test_kernel_queue.SMALL, 4
+        )
+    ),
+    "record_queue": _repeated(test_record_queue.case, test_record_queue.SMALL, 4),
+    "launch_path": _unobserved(
+        _repeated(
+            functools.partial(test_launch_path.case, cycles=8000),
+            test_launch_path.SMALL,
+            4,
+        )
+    ),
     "bus_port": _repeated(test_bus_port.case, "tiny", 4),
     # Of four sections every row of its queues' memories is used: proofs close.
     "mailbox": _repeated(test_mailbox.case, test_mailbox.EVEN, 8),
     "execution_unit": _repeated(test_execution_unit.case, test_execution_unit.SHORT, 4),
     "task_units": _repeated(test_task_units.case, test_task_units.SEVERAL, 3),
-    "completion_queue": _repeated(test_completion_queue.case, test_completion_queue.SMALL, 4),
     "host_registers": _repeated(test_host_registers.case, test_host_registers.ODD, 4),
     "index_read_arbiter": _repeated(test_index_read_arbiter.case, test_index_read_arbiter.THREE, 4),
     "resource_ranges": _all(

@@ -1,27 +1,15 @@
-"""What the tests of LaunchPath's rules share: launches, a host with SMs, answers and records."""
+"""A host and SMs around LaunchPath: launches one a cycle, blocks that end by themselves."""
 
 from dataclasses import replace
 
-import pytest
-
 from tb.support.record import Sender, made, record
-from warploom.launch import LaunchPath
 from warploom_golden.launch import LaunchPath as Model
-from warploom_spec import ErrorCode, Fate, LaunchDescriptor, layouts, preset
-
-#: Each test of a module twice: of the RTL, and of the model.
-RTL_AND_MODEL = pytest.mark.parametrize("block", [LaunchPath, Model], ids=["rtl", "model"])
+from warploom_spec import LaunchDescriptor, layouts, preset, queue_packets
 
 TINY = preset("tiny")
-ANSWER, RECORD = layouts.launch_answer(TINY), layouts.end_record(TINY)
 #: A launch of two blocks of one warp, and one of a single block.
 LAUNCH = LaunchDescriptor(grid=(2, 1, 1), block=(8, 1, 1))
 SINGLE = replace(LAUNCH, grid=(1, 1, 1))
-
-#: Fate and code of launches.
-FINE = (Fate.FINISHED, ErrorCode.OK)
-LOST = (Fate.FAILED, ErrorCode.SM_LOST)
-SKIPPED = (Fate.SKIPPED, ErrorCode.OK)
 
 
 class Bus:
@@ -32,35 +20,36 @@ class Bus:
     config : Config
         The machine.
     launches : sequence of LaunchDescriptor
-        Sent one a cycle.
+        Sent one a cycle; none waits for another.
     length : int
         0: blocks never end.
-    stops : mapping
-        Cycle -> fields of the stop sent then.
     levels : mapping
         Inputs that differ from their usual values; a callable gets the cycle.
     """
 
-    def __init__(self, config, launches, length=4, stops=None, **levels):
+    def __init__(self, config, launches, length=4, **levels):
         self.config = config
-        self._length, self._stops, self._levels = length, stops or {}, levels
+        self._length, self._levels = length, levels
         self._due = [[] for _ in range(config.sms)]
-        self._sender = Sender({"launch": [one.pack(config) for one in launches]}, self._inputs)
+        self._sender = Sender({"launch": [self._word(one) for one in launches]}, self._inputs)
         self._report = layouts.block_report(config)
         self._offer = layouts.block_offer(config)
 
+    def _word(self, launch):
+        packet = queue_packets.queued_launch(self.config)
+        fields = layouts.launch_descriptor(self.config).unpack(launch.pack(self.config))
+        return packet.pack({field.name: fields.get(field.name, 0) for field in packet.fields})
+
     def _inputs(self, cycle):
-        values = {"tables": 0, "ended__ready": 1}
-        streams = ["stop", "clear_stream"]
+        idle = ("tables", "command", "clear_stream", "launch_timeout", "pop")
+        values = dict.fromkeys((*idle, "soft_reset_active", "restart"), 0)
+        streams = ["abort"]
         if self.config.makes_indices:
             values["data__ready"] = 1
             streams.append("read")
         values |= {f"{name}__valid": 0 for name in streams}
         values |= {f"{name}__payload": 0 for name in streams}
         values |= {"enable": (1 << self.config.sms) - 1}
-        if cycle in self._stops:
-            stop = layouts.launch_stop(self.config).pack({"drain": 0} | self._stops[cycle])
-            values |= {"stop__valid": 1, "stop__payload": stop}
         for n, due in enumerate(self._due):
             ended = next((entry for entry in due if entry[0] <= cycle), None)
             if ended:
@@ -82,33 +71,6 @@ class Bus:
         return self._sender.next(outputs)
 
 
-def answered(recording):
-    """Return cycle and fields of each answer."""
-    found = ((cycle, ANSWER.unpack(word)) for cycle, word in enumerate(recording.port("answer")))
-    return [(cycle, answer) for cycle, answer in found if answer["valid"]]
-
-
-def answers(recording):
-    """Return ticket and code of each answer."""
-    return [(answer["ticket"], answer["code"]) for _, answer in answered(recording)]
-
-
-def records(recording):
-    """Return ticket, fate and code of each final record."""
-    found = (RECORD.unpack(word) for _, word in recording.transfers("ended"))
-    return [(end["ticket"], end["fate"], end["code"]) for end in found]
-
-
-def unknown_stops(recording):
-    """Return the cycles in which a stop is told to have named no launch."""
-    packet = layouts.error_record(TINY)
-    all_cycles = ((c, packet.unpack(word)) for c, word in enumerate(recording.port("error")))
-    found = [(cycle, error) for cycle, error in all_cycles if error["valid"]]
-    assert {error["code"] for _, error in found} <= {ErrorCode.STOP_UNKNOWN}
-    return [cycle for cycle, _ in found]
-
-
-def path_run(launches, cycles=120, config=TINY, block=Model, first_ticket=1, **levels):
-    """Run a block from reset; ``levels`` are those of `Bus`, and its ``length`` and ``stops``."""
-    chosen = made(block, config, first_ticket=first_ticket)
-    return record(chosen, Bus(config, launches, **levels), cycles)
+def path_run(launches, cycles=120, config=TINY, block=Model, **levels):
+    """Run a launch path from reset; ``levels`` are those of `Bus`, and its ``length``."""
+    return record(made(block, config), Bus(config, launches, **levels), cycles)

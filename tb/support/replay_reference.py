@@ -13,7 +13,7 @@ from warploom_golden.launch import LaunchPath
 from warploom_golden.replay.event_model import Events
 from warploom_golden.replay.event_tables import Table
 from warploom_sim.replay.bench.records import STALLS, record_packets
-from warploom_spec import BlockStatus, Config, LaunchDescriptor, layouts
+from warploom_spec import BlockStatus, Config, LaunchDescriptor, Packet, layouts, queue_packets
 
 WORD = 0xFFFF_FFFF
 #: Cycles after the last record, above the warps of two blocks, whose indices may still be written.
@@ -113,35 +113,26 @@ class SmCore:
         return sent
 
 
-class Killer:
-    """The source of stops: kills launches after a seeded number of their blocks.
+class Aborter:
+    """The source of ABORTs: kills launches after a block that their seed says.
 
-    It sees the ports alone: launch words, offers that are taken, `stop`.
+    It sees the ports alone: launch words, offers that are taken, `abort`.
     """
 
-    def __init__(self, config: Config, seed: int, every: int | None):
-        self.config, self.seed, self.every = config, seed, every
-        self.taken: Counter[int] = Counter()
+    def __init__(self, seed: int, every: int | None):
+        self.seed, self.every = seed, every
         self.waiting: list[int] = []
 
-    def take(self, words: Mapping[str, int]) -> None:
-        """Count an offer; the stop is valid from the next cycle on."""
-        launch, ticket = words["code"], words["ticket"]
-        self.taken[ticket] += 1
+    def take(self, words: Mapping[str, int], offer: Mapping[str, int]) -> None:
+        """Look at an offer; the ABORT is valid from the next cycle on."""
+        launch = words["code"]
         if not self.every or not launch or launch % self.every:
             return
         blocks = words["gx"] * words["gy"] * words["gz"]
-        after = 1 + (mix(mix(self.seed ^ launch)) * blocks >> 32)
-        if self.taken[ticket] == after:
-            # A lower ticket is the older launch.
-            self.waiting = sorted([*self.waiting, ticket])
-
-    def stop(self) -> tuple[int, int]:
-        """Return valid and payload of `stop`."""
-        if not self.waiting:
-            return 0, 0
-        fields = {"ticket": self.waiting[0], "drain": 0}
-        return 1, layouts.launch_stop(self.config).pack(fields)
+        last = mix(mix(self.seed ^ launch)) * blocks >> 32
+        row = offer["by"] + words["gy"] * offer["bz"]
+        if offer["bx"] + words["gx"] * row == last:
+            self.waiting.append(words["ticket"])
 
 
 class Replay:
@@ -163,7 +154,7 @@ class Replay:
         self.launches, self.config, self.seed = launches, config, seed
         self.model = LaunchPath(config)
         self.sms = [SmCore(knee) for _ in range(config.sms)]
-        self.killer = Killer(config, seed, kill_every)
+        self.aborter = Aborter(seed, kill_every)
         self.rows: dict[str, list[dict[str, int]]] = {kind: [] for kind in record_packets(config)}
         self.words = [0, 0]
         self.sent = 0
@@ -175,9 +166,11 @@ class Replay:
         for cycle in range(LIMIT):
             inputs = self._inputs(cycle)
             outputs = self.model.outputs(inputs)
-            if not outputs["room"]:
-                # A register's value: the source sends nothing in this cycle.
-                inputs |= {"launch__valid": 0, "launch__payload": 0}
+            if inputs["launch__valid"]:
+                # A register's value: without room the source sends nothing in this cycle.
+                priority = self.launches[self.sent].priority
+                if not (outputs["room"] or 0) >> priority & 1:
+                    inputs |= {"launch__valid": 0, "launch__payload": 0}
             # Offers and `kill` are registers: an SM answers in the cycle in which it sees them.
             self._run_sms(cycle, inputs, outputs)
             outputs = self.model.outputs(inputs)
@@ -186,7 +179,7 @@ class Replay:
             answered = len(self.rows["answers"]) == len(self.launches)
             rest += answered and len(self.rows["ended"]) == self.accepted
             if rest == DRAIN + 2 * self.config.max_warps:
-                return Events(self._tables(), {name: outputs[name] for name in STALLS})
+                return Events(self._tables(), {name: outputs[name] or 0 for name in STALLS})
         raise AssertionError(f"not over after {LIMIT} cycles")
 
     def _inputs(self, cycle: int) -> dict[str, int]:
@@ -195,27 +188,32 @@ class Replay:
         sending = left and self.arrivals[self.sent] <= cycle
         inputs = {
             "launch__valid": int(sending),
-            "launch__payload": self.launches[self.sent].pack(config) if sending else 0,
+            "launch__payload": self._pack(self.launches[self.sent]) if sending else 0,
             "enable": (1 << config.sms) - 1,
-            **dict.fromkeys(("ended__ready", "data__ready"), 1),
-            "tables": 0,
-            **dict.fromkeys(("clear_stream__valid", "clear_stream__payload"), 0),
+            **dict.fromkeys(("pop", "data__ready"), 1),
+            **dict.fromkeys(("tables", "command", "clear_stream", "launch_timeout"), 0),
+            **dict.fromkeys(("soft_reset_active", "restart"), 0),
             **dict.fromkeys(("order_table__valid", "order_table__payload"), 0),
             **dict.fromkeys(("read__valid", "read__payload"), 0),
+            "abort__valid": int(bool(self.aborter.waiting)),
+            "abort__payload": next(iter(self.aborter.waiting), 0),
         }
-        valid, payload = self.killer.stop()
-        inputs |= {"stop__valid": valid, "stop__payload": payload}
         for number in range(config.sms):
             inputs[f"offer__{number}__ready"] = 1
             inputs[f"report__{number}__valid"] = inputs[f"report__{number}__payload"] = 0
         return inputs
 
+    def _pack(self, launch: LaunchDescriptor) -> int:
+        """Return a launch at the port; it waits for nothing."""
+        packet, values = queue_packets.queued_launch(self.config), launch.values(self.config)
+        return packet.pack({field.name: values.get(field.name, 0) for field in packet.present})
+
     def _run_sms(
         self, cycle: int, inputs: dict[str, int], outputs: Mapping[str, int | None]
     ) -> None:
         """Let the SMs take offers and report."""
-        if inputs["stop__valid"] and outputs["stop__ready"]:
-            self.killer.waiting.pop(0)
+        if inputs["abort__valid"] and outputs["abort__ready"]:
+            self.aborter.waiting.pop(0)
         kill = outputs["kill"] or 0
         self.seen["both killed"] += kill == 3
         for place in range(2):
@@ -244,25 +242,30 @@ class Replay:
     ) -> None:
         config = self.config
 
-        def note(kind: str, packet: layouts.Packet, payload: int | None, **more: int) -> None:
+        def note(kind: str, packet: Packet, payload: int | None, **more: int) -> None:
             assert payload is not None
             self.rows[kind].append({"cycle": cycle, **more, **packet.unpack(payload)})
 
         self.sent += inputs["launch__valid"]
+        pulses = {
+            "answers": ("answer", queue_packets.queue_answer(config)),
+            "ended": ("record", queue_packets.final_record(config)),
+            "put_back": ("put_back", queue_packets.put_back(config)),
+            "timeline": ("timeline", queue_packets.timeline_step(config)),
+        }
+        for kind, (port, pulse) in pulses.items():
+            if outputs[port]:
+                note(kind, pulse, outputs[port])
         if outputs["answer"]:
-            note("answers", layouts.launch_answer(config), outputs["answer"])
             self.accepted += self.rows["answers"][-1]["ticket"] != 0
-        if outputs["ended__valid"]:
-            note("ended", layouts.end_record(config), outputs["ended__payload"])
         decision = layouts.index_decision(config)
         if outputs["decided_valid"]:
-            ticket = outputs["decided_ticket"] or 0
-            note("decisions", decision, outputs["decided"], ticket=ticket)
+            note("decisions", decision, outputs["decided"])
         if outputs["done_valid"]:
             note("done", decision, outputs["done"])
         if outputs["written_valid"]:
             note("warps", layouts.packed_warp(config), outputs["written"])
-        for source, port in enumerate(("dispatch_error", "index_error", "error")):
+        for source, port in enumerate(("dispatch_error", "index_error")):
             error = layouts.error_record(config).unpack(outputs[port] or 0)
             if error.pop("valid"):
                 self.rows["errors"].append({"cycle": cycle, "source": source, **error})
@@ -283,7 +286,7 @@ class Replay:
         self.sms[number].take(
             offer["slot"], offer["place"], length, words["warps"], words["address_space"]
         )
-        self.killer.take(words)
+        self.aborter.take(words, offer)
         self.rows["offers"].append(
             {"cycle": cycle, "sm": number, "ticket": words["ticket"], **offer}
         )

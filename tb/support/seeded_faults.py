@@ -12,7 +12,6 @@ from warploom.dispatch.placement import round_robin
 from warploom.dispatch.sm.port import SmPort
 from warploom.index import IndexMemory, IndexPacker, IndexUnpacker
 from warploom.index._iterator_setup import Setup
-from warploom.launch import LaunchPath
 from warploom_dev.formal.properties import (
     config_filter,
     grid_walker,
@@ -82,8 +81,6 @@ BLOCK_DISPATCHER = {
     ),
     **{f"grid_walker.{name}": change for name, change in GRID_WALKER.items()},
 }
-#: ``ends_twice``: a launch that ends from the queue stays there and ends again.
-ENDS_TWICE = Change(LaunchPath, "_build", "leave.eq(ends_here | handed)", "leave.eq(handed)")
 
 
 def plant_in_replays(

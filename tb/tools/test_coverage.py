@@ -251,11 +251,18 @@ def test_an_unknown_block_is_refused_with_the_legal_ones() -> None:
     assert "block is 'mailbx'; legal: launch_check, " in " ".join(result.stderr.split())
 
 
-def test_every_block_has_figures() -> None:
-    assert COMMITTED.keys() == BUILDS.keys() == BLOCKS.keys()
+def test_every_block_has_a_build_and_no_other_has_figures() -> None:
+    assert COMMITTED.keys() <= BUILDS.keys() == BLOCKS.keys()
 
 
-@pytest.mark.parametrize("block", BLOCKS)
+def test_the_page_names_the_blocks_without_figures() -> None:
+    page = " ".join((ROOT / coverage_report.PAGE).read_text().split())
+    sentence = re.search(r"These blocks have no row[^:]*: ([^.]*)\.", page)
+    named = re.findall(r"`(\w+)`", sentence[1]) if sentence else []
+    assert named == sorted(BUILDS.keys() - COMMITTED.keys())
+
+
+@pytest.mark.parametrize("block", BUILDS)
 def test_every_block_has_tests_and_a_build_that_counts(block: str) -> None:
     assert BUILDS[block]
     assert measure.test_files(block)
@@ -274,7 +281,7 @@ def test_the_page_has_the_committed_figures(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 #: These are quick to elaborate; the others are compared in the deep run.
-SMALL = ("bus_port", "completion_queue", "grid_walker", "index_memory", "index_packer")
+SMALL = ("bus_port", "record_queue", "grid_walker", "index_memory", "index_packer")
 
 
 @pytest.mark.parametrize(
@@ -299,4 +306,6 @@ def test_every_error_code_happened_in_some_block_s_counted_runs() -> None:
     texts = [name for row in COMMITTED.values() for name, count in row.cases.items() if count]
     found = {text.rpartition(" ")[2].lower() for text in texts}
     wanted = {code.name.lower() for code in (*ErrorCode, *HostError)}
-    assert wanted - found == {code.name.lower() for code in IN_RULE_TESTS}
+    lacking, unseen = wanted - found, {code.name.lower() for code in IN_RULE_TESTS}
+    # A block that has no figures now may show some more.
+    assert lacking >= unseen if BUILDS.keys() - COMMITTED.keys() else lacking == unseen

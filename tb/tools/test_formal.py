@@ -22,7 +22,7 @@ MADE = {name: outcomes.make(name) for name in outcomes.benches()}
 
 #: Those whose quick proofs and bugs take long. `make formal` has them, too.
 LARGE = (
-    *("launch_path", "launch_path_room", "launch_path_stops", "block_dispatcher", "launch_check"),
+    *("launch_path", "mailbox_aborts", "block_dispatcher", "launch_check"),
     *("config_filter", "mailbox", "execution_unit", "block_dispatcher_end", "index_iterator"),
     *("block_to_warps", "resource_ranges", "kernel_queue", "kernel_queue_records"),
 )
@@ -279,6 +279,6 @@ def test_what_fails_is_named_and_the_exit_code_says_so(
     assert result.exit_code == 1
     waveform = "build/formal/counter/proof_never_5.vcd"
     assert f"failed: counter.never_5, proof: VIOLATED in cycle 6, see {waveform}" in result.stderr
-    assert "counter.low" not in result.stderr
+    assert "failed: counter.low" not in result.stderr
     assert re.search(r"counter +[│|] 3 bits +[│|] low +[│|] proven", result.stdout)
     assert Path(waveform).exists() and Path("found.json").exists()

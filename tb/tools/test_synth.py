@@ -68,7 +68,10 @@ def test_a_multiplier_outside_launch_check_is_refused() -> None:
         ("GridWalker", "storage.0.0", True),
         ("IndexMemory", "storage.0.0", False),
         ("LaunchPath", "generator.memory.storage.0.0", False),
-        ("LaunchPath", "queue.storage.0.0", True),
+        ("LaunchPath", "queue.memories.bodies.0.0", False),
+        ("LaunchPath", "dispatcher.storage.0.0", True),
+        ("FrontEnd", "launch_path.records.storage.0.0", False),
+        ("FrontEnd", "mailbox.answers.0.0", True),
     ],
 )
 def test_block_memory_is_the_index_memory_alone(
@@ -347,10 +350,5 @@ def test_every_target_is_a_row_of_its_own() -> None:
 
 def test_a_block_without_policy_says_so() -> None:
     for target in targets.all_targets():
-        holds_one = target.block in (
-            "BlockDispatcher",
-            "LaunchPath",
-            "QueuedLaunchPath",
-            "FrontEnd",
-        )
+        holds_one = target.block in ("BlockDispatcher", "LaunchPath", "FrontEnd")
         assert (target.policy is not None) == (target.reclaim is not None) == holds_one

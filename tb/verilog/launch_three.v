@@ -7,16 +7,17 @@
 //   iverilog -g2012 -s bench -o build/bench.vvp tb/verilog/launch_three.v $dut
 //   vvp build/bench.vvp
 //
-// The DUT is warploom_block_dispatcher, or warploom_launch_path if LAUNCH_PATH is defined. Inputs
-// get their first values in an `initial` block, or in their declarations if DECLARED is defined.
+// The DUT is warploom_block_dispatcher, or warploom_launch_path if LAUNCH_PATH is defined.
+// Inputs get their first values in an `initial` block, or in their declarations if DECLARED is
+// defined.
 // `$finish(0)` prints nothing: of plain `$finish` some simulators print time and place.
 `timescale 1ns / 1ps
 
 `ifdef LAUNCH_PATH
-  `define BITS 345
+  `define BITS 388
   // 3 x 1 x 1 blocks of 8 x 1 x 1 threads.
-  `define LAUNCH 345'd3 << 208 | 345'd1 << 239 | 345'd1 << 255 | 345'd8 << 271 | 345'd1 << 282 \
-    | 345'd1 << 293
+  `define LAUNCH 388'd3 << 208 | 388'd1 << 239 | 388'd1 << 255 | 388'd8 << 271 | 388'd1 << 282 \
+    | 388'd1 << 293
 `else
   `define BITS 402
   // Ticket 1; 3 x 1 x 1 blocks from (0, 0, 0); of 8 x 1 x 1 threads, which are one warp.
@@ -42,27 +43,34 @@ module bench;
   end
 `endif
   wire ready, ended_valid;
-  wire [106:0] ended;
   wire [1:0] offered;
   wire [61:0] offer[0:1];
   reg [1:0] reported = 0;
   reg [3:0] report[0:1];
 
 `ifdef LAUNCH_PATH
-  wire [56:0] answer;
+  wire [72:0] answer;
+  wire [249:0] record;
+  wire [31:0] ticket = record[32:1];
+  wire [2:0] fate = record[43:41];
+  wire [7:0] code = record[40:33];
+  assign ended_valid = record[0];
   warploom_launch_path dut (
-    .ended__payload(ended),
-    .tables(4'd0), .clear_stream__payload(4'd0), .clear_stream__valid(1'd0),
+    .record(record), .pop(1'd0),
+    .tables(4'd0), .clear_stream(5'd0), .launch_timeout(32'd0),
+    .soft_reset_active(1'd0), .restart(1'd0),
     .read__payload(18'd0), .read__valid(1'd0), .data__ready(1'd1),
-    .answer(answer), .stop__payload(33'd0), .stop__valid(1'd0),
+    .answer(answer), .command(19'd0), .abort__payload(32'd0), .abort__valid(1'd0),
 `else
-  wire [6:0] ended_rest;
+  wire [113:0] ended;
+  wire [31:0] ticket = ended[31:0];
+  wire [2:0] fate = ended[34:32];
+  wire [7:0] code = ended[42:35];
   warploom_block_dispatcher dut (
-    .ended__payload({ended_rest, ended}), .stop(4'd0),
+    .ended__payload(ended), .ended__valid(ended_valid), .ended__ready(1'd1), .stop(4'd0),
 `endif
     .clk(clk), .rst(rst), .enable(enable),
     .launch__payload(launch), .launch__valid(valid), .launch__ready(ready),
-    .ended__valid(ended_valid), .ended__ready(1'd1),
     .offer__0__payload(offer[0]), .offer__0__valid(offered[0]), .offer__0__ready(1'd1),
     .offer__1__payload(offer[1]), .offer__1__valid(offered[1]), .offer__1__ready(1'd1),
     .report__0__payload(report[0]), .report__0__valid(reported[0]),
@@ -87,7 +95,7 @@ module bench;
       if (offered[sm]) $display("SM %0d block %0d", sm, offer[sm][18:3]);
     end
     if (ended_valid) begin
-      $display("ended %0d fate %0d code %0d", ended[31:0], ended[34:32], ended[42:35]);
+      $display("ended %0d fate %0d code %0d", ticket, fate, code);
       $finish(0);
     end
   end

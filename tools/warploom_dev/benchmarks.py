@@ -30,6 +30,7 @@ from warploom_sim.replay.simulation_run import (
     simulation_process,
 )
 from warploom_sim.traces import trace_reader
+from warploom_sim.traces.kept_waits import no_waits
 from warploom_sim.traces.trace_launches import make_launches
 from warploom_sim.verilog.blocks import block
 from warploom_spec import LaunchDescriptor, WarploomError, layouts, preset
@@ -151,9 +152,10 @@ def _replay(trace: Path, simulator: str) -> float:
     request = ReplayRequest(traces=(trace,), rtl=True, simulator=simulator, contention="none")
     folder = build_root() / "benchmarks" / uuid.uuid4().hex
     folder.mkdir(parents=True)
+    waits = no_waits(launches)
     try:
         began = time.perf_counter()
-        with simulation_process(simulation, launches, config, request, folder) as running:
+        with simulation_process(simulation, launches, config, request, folder, waits) as running:
             failed = running.wait()
         if failed:
             raise ProgramError(failure(simulator, failed, folder))

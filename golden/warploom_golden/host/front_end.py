@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from warploom_golden.host.bus_port import BusPort
-from warploom_golden.host.completion_queue import CompletionQueue
 from warploom_golden.host.execution_unit import ExecutionUnit
 from warploom_golden.host.host_registers import HostRegisters
 from warploom_golden.host.mailbox import Mailbox
@@ -14,9 +13,9 @@ from warploom_golden.host.task_units import (
     together,
     words_of_units,
 )
-from warploom_golden.launch import LaunchPath, QueuedLaunchPath
+from warploom_golden.launch import LaunchPath
 from warploom_golden.sm_side import IndexReadArbiter
-from warploom_spec import host_packets
+from warploom_spec import host_packets, queue_packets
 from warploom_spec.config import Config
 from warploom_spec.layouts import PLACES
 from warploom_spec.resources import STALL_CAUSES
@@ -46,7 +45,6 @@ class Cycle:
     mailbox: Inputs
     read_arbiter: Inputs
     launch_path: Inputs
-    completion_queue: Inputs
     outputs: Ports
 
 
@@ -60,11 +58,17 @@ class FrontEnd:
     ----------
     config : Config
         As for the blocks.
-    first_number : int, optional
-        Number of each launch's first block, for tests of the wrap.
+    first_ticket, first_clock : int, optional
+        The first launch's ticket and the clock's first value, for tests of their wraps.
     """
 
-    def __init__(self, config: Config, *, first_number: int = 0):
+    def __init__(
+        self,
+        config: Config,
+        *,
+        first_ticket: int = 1,
+        first_clock: int = 0,
+    ):
         self._config = config
         self._answer = host_packets.bus_answer(config)
         self._bus_port = BusPort(config)
@@ -72,10 +76,12 @@ class FrontEnd:
         self._registers = HostRegisters(config)
         self._mailbox = Mailbox(config)
         self._read_arbiter = IndexReadArbiter(config) if config.makes_indices else None
-        self._launch_path: LaunchPath | QueuedLaunchPath = LaunchPath(
-            config, first_number=first_number, soft_reset=True
+        self._launch_path = LaunchPath(
+            config,
+            first_ticket=first_ticket,
+            first_clock=first_clock,
         )
-        self._completion_queue: CompletionQueue | None = CompletionQueue(config)
+        self._stream = queue_packets.queue_stream(config)
         # A new model is in its cycle 0: `rst` was 1 for two cycles or more.
         self._rst_before = True
         #: The cycle before this one was the last but one of a soft reset that is forced.
@@ -96,8 +102,6 @@ class FrontEnd:
         if self._read_arbiter is not None:
             self._read_arbiter.reset()
         self._launch_path.reset()
-        if self._completion_queue is not None:
-            self._completion_queue.reset()
 
     def outputs(self, inputs: Mapping[str, int]) -> Ports:
         """Return the outputs of this cycle."""
@@ -115,8 +119,6 @@ class FrontEnd:
         if self._read_arbiter is not None:
             self._read_arbiter.tick(cycle.read_arbiter)
         self._launch_path.tick(cycle.launch_path)
-        if self._completion_queue is not None:
-            self._completion_queue.tick(cycle.completion_queue)
         if self._rst_before:
             self._registers.reset()
         if self._rst_before or self._forced_before:
@@ -134,7 +136,6 @@ class FrontEnd:
         units = [unit.outputs({}) for unit in self._units]
         accesses = {name: port[name] or 0 for name in ("write", "read")}
         registers = self._registers.outputs({})
-        queue = self._completion_queue.outputs({}) if self._completion_queue else {}
         control = {
             "unit_reset": registers["unit_reset"] or 0,
             "soft_reset_active": registers["soft_reset_active"] or 0,
@@ -143,7 +144,7 @@ class FrontEnd:
         mailbox_inputs = accesses | words_of_units(units) | control
         mailbox = self._mailbox.outputs(mailbox_inputs)
         _, arbiter = self._reads(inputs, closing, {})
-        path_inputs = self._path_inputs(inputs, registers, mailbox, arbiter, queue)
+        path_inputs = self._path_inputs(inputs, registers, mailbox, arbiter)
         path = self._launch_path.outputs(path_inputs)
         # The index memory's data go to the SM that asked last; nothing else hangs on them.
         arbiter_inputs, arbiter = self._reads(inputs, closing, path)
@@ -159,7 +160,7 @@ class FrontEnd:
             ],
             registers=accesses
             | {name: path[name] or 0 for name in PATH_STATE if name in path}
-            | self._record_inputs(path, queue, mailbox)
+            | self._record_inputs(path, mailbox)
             | {"refused": port["refused"] or 0, "disconnected": mailbox["disconnected"] or 0}
             | {name: together(units, name) for name in ("busy", "missing")}
             | {f"strays__{k}": unit["strays"] or 0 for k, unit in enumerate(units)}
@@ -167,30 +168,22 @@ class FrontEnd:
             mailbox=mailbox_inputs,
             read_arbiter=arbiter_inputs,
             launch_path=path_inputs,
-            completion_queue=self._queue_inputs(path, registers),
             outputs=self._collect(port, registers, units, arbiter, path),
         )
 
     def _path_answers(self, path: Ports) -> Inputs:
-        """Return what the mailbox hears of LaunchPath."""
+        """Return what the mailbox hears of the launch path."""
         return {
             "launch_answer": path["answer"] or 0,
-            "stop_answer": path["stop_answer"] or 0,
-            "stop__ready": path["stop__ready"] or 0,
+            "command_answer": path["command_answer"] or 0,
+            "abort_answer": path["abort_answer"] or 0,
+            "abort__ready": path["abort__ready"] or 0,
         }
 
-    def _record_inputs(self, path: Ports, queue: Ports, mailbox: Ports) -> Inputs:
-        """Return what HostRegisters hears of final records."""
-        del path, mailbox
-        return {name: queue[name] or 0 for name in ("oldest", "records")}
-
-    def _queue_inputs(self, path: Ports, registers: Ports) -> Inputs:
-        """Return CompletionQueue's inputs."""
-        return {
-            "ended__valid": path["ended__valid"] or 0,
-            "ended__payload": path["ended__payload"] or 0,
-            "pop": registers["pop"] or 0,
-        }
+    def _record_inputs(self, path: Ports, mailbox: Ports) -> Inputs:
+        """Return what HostRegisters hears of final records, of the clock and of commands."""
+        values = {name: path[name] or 0 for name in ("oldest", "records", "clock")}
+        return values | {"completed": mailbox["completed"] or 0}
 
     def _reads(self, inputs: Mapping[str, int], closing: int, path: Ports) -> tuple[Inputs, Ports]:
         """Return inputs and outputs of the read arbiter; ``path``: LaunchPath's, once known.
@@ -215,9 +208,8 @@ class FrontEnd:
         registers: Ports,
         mailbox: Ports,
         arbiter: Ports,
-        queue: Ports,
     ) -> Inputs:
-        """Return LaunchPath's inputs."""
+        """Return the launch path's inputs."""
         values = {
             "launch__valid": mailbox["launch_valid"],
             "launch__payload": mailbox["launch"],
@@ -226,7 +218,7 @@ class FrontEnd:
             "soft_reset_active": registers["soft_reset_active"],
             "restart": registers["restart"],
         }
-        values |= self._stop_inputs(registers, mailbox, queue)
+        values |= self._command_inputs(registers, mailbox)
         if self._read_arbiter is not None:
             values |= {name: arbiter[name] for name in ("read__valid", "read__payload")}
             values["data__ready"] = 1
@@ -242,14 +234,17 @@ class FrontEnd:
             name: inputs[name] for name in from_sms
         }
 
-    def _stop_inputs(self, registers: Ports, mailbox: Ports, queue: Ports) -> Ports:
-        """Return LaunchPath's inputs of stops, streams and records."""
+    def _command_inputs(self, registers: Ports, mailbox: Ports) -> Ports:
+        """Return the launch path's inputs of commands, aborts, streams and records."""
+        valid = registers["clear_stream_valid"] or 0
+        stream = (registers["clear_stream"] or 0) if valid else 0
         return {
-            "stop__valid": mailbox["stop__valid"],
-            "stop__payload": mailbox["stop__payload"],
-            "clear_stream__valid": registers["clear_stream_valid"],
-            "clear_stream__payload": registers["clear_stream"],
-            "ended__ready": queue["ended__ready"],
+            "command": mailbox["command"],
+            "abort__valid": mailbox["abort__valid"],
+            "abort__payload": mailbox["abort__payload"],
+            "clear_stream": self._stream.pack({"valid": valid, "stream": stream}),
+            "launch_timeout": registers["launch_timeout"],
+            "pop": registers["pop"],
         }
 
     def _bus_answers(self, registers: Ports, mailbox: Ports) -> Inputs:

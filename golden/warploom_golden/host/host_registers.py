@@ -5,7 +5,6 @@ from collections.abc import Mapping
 
 from warploom_spec import host_packets, layouts, timing
 from warploom_spec.config import Config
-from warploom_spec.host_commands import RECORD_WORDS
 from warploom_spec.host_map import Word
 from warploom_spec.host_registers import (
     IDENTITY,
@@ -15,12 +14,6 @@ from warploom_spec.host_registers import (
     config_crc,
     params,
     registers,
-)
-from warploom_spec.queue_host import (
-    QUEUE_MAP_VERSION,
-    QueueInterrupt,
-    queued_params,
-    queued_registers,
 )
 from warploom_spec.queue_packets import FINAL_RECORD_WORDS
 from warploom_spec.resources import STALL_CAUSES
@@ -41,26 +34,16 @@ class HostRegisters:
     ----------
     config : Config
         All of it: CONFIG_CRC is made of every field.
-    stream_queues : bool, optional
-        Whether the map is version 2 (``docs/host/stream_queues.md``).
     """
 
-    def __init__(self, config: Config, *, stream_queues: bool = False) -> None:
+    def __init__(self, config: Config) -> None:
         self._config = config
-        self._queues = stream_queues
-        self._interrupts: type[Interrupt | QueueInterrupt] = Interrupt
-        self._params = params(config)
-        words = registers(config)
-        if stream_queues:
-            self._interrupts = QueueInterrupt
-            self._params = queued_params(config)
-            words = queued_registers(config)
         self._write = host_packets.bus_write(config)
         self._read = host_packets.bus_read(config)
         self._answer = host_packets.bus_answer(config)
         self._error = layouts.error_record(config)
         self._swap = layouts.order_swap(config)
-        self._words = {word.offset // 4: word for word in words}
+        self._words = {word.offset // 4: word for word in registers(config)}
         self._all_sms = (1 << config.sms) - 1
         self._timing = timing(config)
         # Of two error records in one cycle the dispatcher's is the last one.
@@ -80,7 +63,7 @@ class HostRegisters:
         self._threshold = 0
         self._launch_timeout = 0
         self._irq_timeout = 0
-        #: Cycles since the last one that started the count, this one included (version 2).
+        #: Cycles since the last one that started the count, this one included.
         self._counted = 1
         #: A write to IRQ_TIMEOUT was performed in the cycle before.
         self._retimed = False
@@ -120,9 +103,8 @@ class HostRegisters:
             "restart_next": int(self._restart_next),
             "restart": int(self._restart),
             "forced_next": int(self._restart_next and self._forced),
+            "launch_timeout": self._launch_timeout,  # 3a
         }
-        if self._queues:
-            values["launch_timeout"] = self._launch_timeout  # 3a
         return values | self._actions(self._performed(write), write["data"])  # 3
 
     def tick(self, inputs: Mapping[str, int]) -> None:
@@ -197,7 +179,7 @@ class HostRegisters:
             return (value & ~mask | write["data"] & mask) & ((1 << width) - 1)
 
         if performed == "IRQ_ENABLE":
-            self._irq_enable = changed(self._irq_enable, len(self._interrupts))
+            self._irq_enable = changed(self._irq_enable, len(Interrupt))
         elif performed == "IRQ_THRESHOLD":
             self._threshold = changed(self._threshold, 16)
         elif performed == "LAUNCH_TIMEOUT":
@@ -223,7 +205,7 @@ class HostRegisters:
         """Return what every register that can be read holds."""
         found = {
             "ID": IDENTITY,
-            "VERSION": QUEUE_MAP_VERSION if self._queues else MAP_VERSION,
+            "VERSION": MAP_VERSION,
             "CONFIG_CRC": config_crc(self._config),
             "STATE": int(self._soft_reset_active) | self._epoch << 16,
             "IRQ_ENABLE": self._irq_enable,
@@ -239,16 +221,15 @@ class HostRegisters:
         }
         if self._config.makes_indices:
             found["INDEX_ERRORS"] = inputs["index_error_count"]
-        for field, value in self._params:
+        for field, value in params(self._config):
             name = f"PARAMS{field.word}"
             found[name] = found.get(name, 0) | value << field.low
-        for k in range(FINAL_RECORD_WORDS if self._queues else RECORD_WORDS):
+        for k in range(FINAL_RECORD_WORDS):
             found[f"RECORD{k}"] = inputs["oldest"] >> 32 * k & WORD_MASK
-        if self._queues:
-            found["LAUNCH_TIMEOUT"] = self._launch_timeout
-            found["IRQ_TIMEOUT"] = self._irq_timeout
-            found["CLOCK_LOW"] = inputs["clock"] & WORD_MASK
-            found["CLOCK_HIGH"] = inputs["clock"] >> 32
+        found["LAUNCH_TIMEOUT"] = self._launch_timeout
+        found["IRQ_TIMEOUT"] = self._irq_timeout
+        found["CLOCK_LOW"] = inputs["clock"] & WORD_MASK
+        found["CLOCK_HIGH"] = inputs["clock"] >> 32
         for cause in STALL_CAUSES:
             found[f"STALL_{cause.upper()}"] = inputs[f"stall_{cause}"]
         for unit in range(self._config.units):
@@ -267,11 +248,11 @@ class HostRegisters:
 
     @property
     def _late(self) -> bool:
-        """Rule 5a, version 2: a record has waited for IRQ_TIMEOUT cycles."""
+        """Rule 5a: a record has waited for IRQ_TIMEOUT cycles."""
         return self._irq_timeout != 0 and self._counted >= self._irq_timeout + 2
 
     def _count(self, performed: str | None, data: int, inputs: Mapping[str, int]) -> None:
-        """Rule 5a, version 2: count the cycles since the last one that starts the count."""
+        """Rule 5a: count the cycles since the last one that starts the count."""
         retimed = performed == "IRQ_TIMEOUT"
         popped = performed == "RECORD_POP" and bool(data & 1)
         starts = not inputs["records"] or popped or retimed or self._retimed
@@ -281,17 +262,17 @@ class HostRegisters:
     def _note_events(self, performed: str | None, data: int, inputs: Mapping[str, int]) -> None:
         """Rules 6 and 7: an event wins over a write that clears its bit."""
         if performed == "IRQ_STATUS":
-            self._happened -= {bit for bit in self._interrupts if data >> bit & 1}
+            self._happened -= {bit for bit in Interrupt if data >> bit & 1}
         if any(self._errors(inputs)):
-            self._happened.add(self._interrupts.ERROR)
+            self._happened.add(Interrupt.ERROR)
         if inputs["lost"] & ~self._lost_before:
-            self._happened.add(self._interrupts.SM_LOST)
+            self._happened.add(Interrupt.SM_LOST)
         if self._restart:
-            self._happened.add(self._interrupts.RESET_DONE)
+            self._happened.add(Interrupt.RESET_DONE)
             if self._forced:
-                self._happened.add(self._interrupts.RESET_FORCED)
-        if self._queues and inputs["completed"]:
-            self._happened.add(QueueInterrupt.COMMAND_DONE)
+                self._happened.add(Interrupt.RESET_FORCED)
+        if inputs["completed"]:
+            self._happened.add(Interrupt.COMMAND_DONE)
         self._lost_before = inputs["lost"]
 
     def _errors(self, inputs: Mapping[str, int]) -> list[bool]:

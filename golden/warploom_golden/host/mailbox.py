@@ -5,17 +5,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import assert_never
 
-from warploom_spec import host_packets, layouts, timing
+from warploom_spec import host_packets, queue_packets, timing
 from warploom_spec.config import Config
 from warploom_spec.host_commands import (
     FLAG_SKIP_PRIMARY,
     LAUNCH_COMMANDS,
     TASK_WORDS,
     UNIT_COMMANDS,
+    WAIT_WORDS,
     Opcode,
     abort_words,
     command_words,
     launch_words,
+    mask_words,
     run_words,
 )
 from warploom_spec.host_errors import HostError
@@ -26,7 +28,18 @@ from warploom_spec.host_map import (
     SECTION_BYTES,
     SECTION_WORDS,
 )
+from warploom_spec.queue_packets import FIRST_WAIT_WORD, QueueOpcode
 
+#: What a command asks of KernelQueue, by the host's opcode.
+ASKS = {
+    Opcode.PREEMPT: QueueOpcode.PREEMPT,
+    Opcode.RESUME: QueueOpcode.RESUME,
+    Opcode.ABORT_STREAMS: QueueOpcode.ABORT_STREAMS,
+}
+#: The word with the mask: the argument of its ``FIELD_RANGE``.
+MASK_WORD = 1
+#: Lowest bit of a launch's number in RESULT1.
+COUNT_LOW = 16
 ALL_STROBES = 0b1111
 #: Words that a unit's cores write.
 CORE_WORDS = tuple(f"RESULT{8 + k}" for k in range(RESULT_WORDS))
@@ -41,7 +54,7 @@ class Section:
     doorbell: int = 0
     #: The doorbell of the cycle before.
     doorbell_before: int = 0
-    #: A launch or an abort of it was sent and not answered.
+    #: A command of it was sent to the launch path and not answered.
     awaits: bool = False
     #: STATUS, ASSIGNED, ERROR and RESULT words that are not 0, by name.
     outcome: dict[str, int] = field(default_factory=dict)
@@ -80,9 +93,6 @@ class Mailbox:
         Whether there is a launch path behind it.
     """
 
-    #: The input that takes a stop.
-    _stop_ready = "stop__ready"
-
     def __init__(self, config: Config, *, launches: bool = True):
         self._config = config
         self._launches = launches
@@ -93,14 +103,16 @@ class Mailbox:
         self._done = host_packets.unit_done(config)
         self._error = host_packets.unit_error(config)
         self._result = host_packets.unit_result(config)
-        self._descriptor = layouts.launch_descriptor(config)
-        self._launch_answer = layouts.launch_answer(config)
-        self._stop = layouts.launch_stop(config)
-        self._stop_answer = host_packets.stop_answer(config)
+        self._descriptor = queue_packets.queued_launch(config)
+        self._launch_answer = queue_packets.queue_answer(config)
+        self._command = queue_packets.queue_command(config)
+        self._abort = queue_packets.launch_abort(config)
+        self._code = queue_packets.queue_code(config)
         self._head = command_words(config)
         self._run_words = run_words(config)
         self._launch_words = launch_words(config)
         self._abort_words = abort_words(config)
+        self._mask_words = mask_words(config)
         self._words = {word.offset: word for word in SECTION_WORDS}
         self._read_latency = timing(config).bus_answer
         self._tasks = [[0] * TASK_WORDS for _ in range(config.sections)]
@@ -120,11 +132,15 @@ class Mailbox:
         self._disconnected = [0] * self._config.units
         #: Units whose ``done`` came in the cycle before and was heard: ERROR takes ``error`` (12).
         self._ended: list[int] = []
-        #: Sections whose launch or abort was not answered, and stops that were not sent.
+        #: Sections whose launch or abort was not answered, and aborts that were not sent.
         self._launched: deque[int] = deque()
         self._aborting: deque[int] = deque()
-        self._stops: deque[int] = deque()
-        self._stop_shown: int | None = None
+        self._aborts: deque[int] = deque()
+        self._abort_shown: int | None = None
+        #: The section whose command is at ``command`` in this cycle, and in the one before.
+        self._commanding: int | None = None
+        self._commanded: int | None = None
+        self._completed = False
         #: Sections that LaunchPath answered in the cycle before, with their outcomes.
         self._answered: list[tuple[int, dict[str, int]]] = []
 
@@ -154,18 +170,31 @@ class Mailbox:
         return values | self._launch_outputs(number) if self._launches else values
 
     def _launch_outputs(self, number: int | None) -> dict[str, int | None]:
-        """Rules 8, 9 and 16; ``number``: the section whose command is handed on."""
+        """Rules 8, 9, 9a, 15a and 16; ``number``: the section whose command is handed on."""
         sends = number is not None and self._opcode(number) is Opcode.LAUNCH
         return {
             "launch": self._launch(number) if number is not None and sends else None,
             "launch_valid": int(sends),
-            "stop__valid": int(self._stop_shown is not None),
-            "stop__payload": self._stop_shown,
+            "abort__valid": int(self._abort_shown is not None),
+            "abort__payload": self._abort_shown,
+            "command": self._pack_command(),
+            "completed": int(self._completed),
             "waiting": int(any(section.doorbell for section in self._sections)),
         }
 
+    def _pack_command(self) -> int:
+        """Rule 9a: what is at ``command`` in this cycle."""
+        if self._commanding is None:
+            return 0
+        opcode = self._opcode(self._commanding)
+        assert opcode is not None
+        mask = self._mask(self._commanding)
+        return self._command.pack({"valid": 1, "opcode": int(ASKS[opcode]), "mask": mask})
+
     def tick(self, inputs: Mapping[str, int]) -> None:
         """Advance by one clock edge; everything is judged by the state before it."""
+        before = [section.doorbell for section in self._sections]
+        commanded, self._commanding = self._commanding, None
         write, closed = self._committing, self._closed
         performs = bool(write["valid"]) and not self._refuses(write)
         interrupted = [s for s in self._sections if closed and s.doorbell and not s.awaits]
@@ -175,7 +204,7 @@ class Mailbox:
         for section in self._sections:
             section.doorbell_before = section.doorbell
         if self._launches:
-            self._advance_stops(inputs)
+            self._advance_aborts(inputs)
         judged, self._judged = self._judged, None
         if judged is not None:
             self._serve(judged, inputs["missing"])
@@ -191,6 +220,11 @@ class Mailbox:
         self._committing = self._write.unpack(inputs["write"])
         self._active_before.popleft()
         self._active_before.append(self._launches and bool(inputs["soft_reset_active"]))
+        self._commanded = commanded
+        after = (section.doorbell for section in self._sections)
+        self._completed = any(
+            rung and not rings for rung, rings in zip(before, after, strict=True)
+        )  # 15a
 
     # Writes and reads
 
@@ -264,7 +298,7 @@ class Mailbox:
         return number
 
     def _serve(self, number: int, missing: int) -> None:
-        """Rules 5 to 9: complete a section's command, or note what it waits for."""
+        """Rules 5 to 9a: complete a section's command, or note what it waits for."""
         verdict, opcode = self._verdict(number, missing), self._opcode(number)
         section = self._sections[number]
         if verdict is not None:
@@ -282,7 +316,10 @@ class Mailbox:
                 section.awaits = True
                 ticket = self._abort_words.unpack(self._tasks[number])["ticket"]
                 self._aborting.append(number)
-                self._stops.append(self._pack_stop(ticket))
+                self._aborts.append(self._abort.pack({"ticket": ticket}))
+            case Opcode.PREEMPT | Opcode.RESUME | Opcode.ABORT_STREAMS:
+                section.awaits = True
+                self._commanding = number
             case None | Opcode.NOP | Opcode.DISCONNECT:
                 raise AssertionError(f"{opcode!r} completes at once")
             case _:
@@ -305,6 +342,10 @@ class Mailbox:
             case Opcode.LAUNCH:
                 word = self._too_large(number)
                 return None if word is None else Verdict(HostError.FIELD_RANGE, word)
+            case Opcode.PREEMPT | Opcode.RESUME | Opcode.ABORT_STREAMS:
+                mask = self._mask(number)
+                wrong = not mask or mask >> (1 << self._config.stream_bits)
+                return Verdict(HostError.FIELD_RANGE, MASK_WORD) if wrong else None
             case Opcode.RUN:
                 return self._judge_task(number, missing)
             case _:
@@ -324,6 +365,9 @@ class Mailbox:
         opcode = self._head.unpack(self._tasks[number])["opcode"]
         return Opcode(opcode) if opcode in list(Opcode) else None
 
+    def _mask(self, number: int) -> int:
+        return self._mask_words.unpack(self._tasks[number])["mask"]
+
     def _skips_primary(self, number: int) -> bool:
         return bool(self._head.unpack(self._tasks[number])["flags"] & FLAG_SKIP_PRIMARY)
 
@@ -333,13 +377,17 @@ class Mailbox:
         return task["parts"] if task["small"] else min(task["parts"], task["larger"])
 
     def _too_large(self, number: int) -> int | None:
-        """Rule 5 (f): return the first word with a value that its field cannot hold."""
+        """Rule 5 (f): return the first word with a value that this configuration does not have."""
         values = self._launch_words.unpack(self._tasks[number])
         words = [
             self._launch_words.by_name[field.name].word
             for field in self._descriptor.fields
-            if values[field.name] >> field.bits
+            if not field.name.startswith("wait") and values[field.name] >> field.bits
         ]
+        for pair in range(WAIT_WORDS):
+            beyond = values[f"wait{pair}_stream"] >> self._config.stream_bits
+            if values["flags"] >> pair & 1 and (pair >= self._config.launch_waits or beyond):
+                words.append(FIRST_WAIT_WORD + pair)
         return min(words, default=None)
 
     def _task(self, number: int) -> int:
@@ -358,18 +406,19 @@ class Mailbox:
     # The launch path
 
     def _launch(self, number: int) -> int:
-        """Rule 8: return the packed ``launch_descriptor`` of a section's command."""
-        values = self._launch_words.unpack(self._tasks[number])
+        """Rule 8: return the packed ``queued_launch``; of a pair's stream the low bits."""
+        values = dict(self._launch_words.unpack(self._tasks[number]))
+        streams = (1 << self._config.stream_bits) - 1
+        for pair in range(self._config.launch_waits):
+            values[f"wait{pair}_valid"] = values["flags"] >> pair & 1
+            values[f"wait{pair}_stream"] &= streams
         names = [field.name for field in self._descriptor.fields]
         return self._descriptor.pack({name: values[name] for name in names})
 
-    def _pack_stop(self, ticket: int) -> int:
-        return self._stop.pack({"ticket": ticket, "drain": 0})
-
-    def _advance_stops(self, inputs: Mapping[str, int]) -> None:
-        """Rule 9: the oldest stop goes to the register, if it is free or its stop transfers."""
-        if self._stop_shown is None or inputs[self._stop_ready]:
-            self._stop_shown = self._stops.popleft() if self._stops else None
+    def _advance_aborts(self, inputs: Mapping[str, int]) -> None:
+        """Rule 9: the oldest abort goes to the register, if it is free or its abort transfers."""
+        if self._abort_shown is None or inputs["abort__ready"]:
+            self._abort_shown = self._aborts.popleft() if self._aborts else None
 
     def _complete_answered(self) -> None:
         """Rules 10 and 11: the answers of the cycle before complete their sections."""
@@ -378,15 +427,22 @@ class Mailbox:
         self._answered = []
 
     def _take_launch_path_answers(self, inputs: Mapping[str, int]) -> None:
-        """Rules 10 and 11: the oldest launch, the oldest abort is answered."""
+        """Rules 10 to 11a: the oldest launch, the oldest abort, the last cycle's command."""
         launch = self._launch_answer.unpack(inputs["launch_answer"])
         if launch["valid"]:
-            error = launch["code"] | launch["argument"] << 16
-            outcome = {"ERROR": error, "RESULT0": launch["ticket"]}
+            outcome = {
+                "ERROR": launch["code"] | launch["argument"] << 16,
+                "RESULT0": launch["ticket"],
+                "RESULT1": launch["count"] << COUNT_LOW,
+            }
             self._answered.append((self._launched.popleft(), outcome))
-        stop = self._stop_answer.unpack(inputs["stop_answer"])
-        if stop["valid"]:
-            self._answered.append((self._aborting.popleft(), {"ERROR": stop["code"]}))
+        abort = self._code.unpack(inputs["abort_answer"])
+        if abort["valid"]:
+            self._answered.append((self._aborting.popleft(), {"ERROR": abort["code"]}))
+        command = self._code.unpack(inputs["command_answer"])
+        if command["valid"]:
+            assert self._commanded is not None, "an answer without a command in the cycle before"
+            self._answered.append((self._commanded, {"ERROR": command["code"]}))
 
     # The units
 

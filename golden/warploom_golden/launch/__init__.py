@@ -3,13 +3,11 @@
 from warploom_golden.launch.kernel_queue import KernelQueue
 from warploom_golden.launch.launch_check import LaunchCheck
 from warploom_golden.launch.launch_path import LaunchPath
-from warploom_golden.launch.queued_launch_path import QueuedLaunchPath
 from warploom_golden.launch.record_queue import RecordQueue
 
 __all__ = [
     "KernelQueue",
     "LaunchCheck",
     "LaunchPath",
-    "QueuedLaunchPath",
     "RecordQueue",
 ]

@@ -1,101 +1,35 @@
 """A ledger of a host's tickets for the whole core; it sees only the bus and the SM ports."""
 
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import NoReturn
+from typing import Final
 
-from warploom_golden.oracles.axil_bus import Access, AxilBus
-from warploom_golden.oracles.ledger import LedgerError
-from warploom_golden.oracles.ledger_entry import State, reported_state
-from warploom_spec import layouts
+from warploom_golden.oracles.axil_bus import Access
+from warploom_golden.oracles.host_blocks import HostBlocks, Launch, Ports
+from warploom_golden.oracles.ledger_entry import State
 from warploom_spec.config import Config
-from warploom_spec.errors import BlockStatus, ErrorCode
-from warploom_spec.host_commands import Opcode, launch_words, record_words
 from warploom_spec.host_map import OFFSETS, SECTION_BASE, SECTION_BYTES
-from warploom_spec.host_registers import register_addresses
-from warploom_spec.layouts import BLOCK_NUMBER_BITS
-from warploom_spec.queue import FinalFate
-from warploom_spec.resources import AMOUNT_FIELDS, block_amounts, capacities
+from warploom_spec.queue import RecordKind
+from warploom_spec.queue_packets import FINAL_RECORD_WORDS, WAIT_BITS
 
-Ports = Mapping[str, int]
-
-
-@dataclass(eq=False)
-class Launch:
-    """A ticket's launch, as the SMs saw it.
-
-    Attributes
-    ----------
-    ticket : int
-        The launch's ticket.
-    words : mapping
-        The launch words that stood beside its first offer.
-    need : tuple of int or None
-        What a block takes, as in ``warploom_spec.RESOURCES``; None until the launch's command is
-        known.
-    command : mapping or None
-        The fields of that command that are known.
-    offered : int
-        Number of blocks offered; they are offered in the order of their ids.
-    states : dict of State to int
-        Number of offered blocks in each state.
-    killed : bool
-        Whether the launch's place was killed while an SM held one of its blocks.
-    """
-
-    ticket: int
-    words: Mapping[str, int]
-    need: tuple[int, ...] | None = None
-    command: Mapping[str, int] | None = None
-    offered: int = 0
-    states: dict[State, int] = field(default_factory=lambda: dict.fromkeys(State, 0))
-    killed: bool = False
-
-    @property
-    def count(self) -> int:
-        """Number of blocks of the grid."""
-        return self.words["gx"] * self.words["gy"] * self.words["gz"]
-
-    @property
-    def next_block(self) -> tuple[int, int, int]:
-        """The block that must be offered next."""
-        rows, bx = divmod(self.offered, self.words["gx"])
-        bz, by = divmod(rows, self.words["gy"])
-        return bx, by, bz
-
-    def number_of(self, block: tuple[int, int, int], first: int) -> int:
-        """Return a block's number, ``first`` for the grid's first block, modulo 2^32."""
-        bx, by, bz = block
-        linear = bx + self.words["gx"] * (by + self.words["gy"] * bz)
-        return (first + linear) % (1 << BLOCK_NUMBER_BITS)
+Record = Mapping[str, int]
+#: A launch's number, as hosts see it, is modulo so many.
+COUNTS: Final = 1 << WAIT_BITS
 
 
-@dataclass(eq=False)
-class HeldBlock:
-    """A block in a slot, from its offer until its report."""
-
-    launch: Launch
-    place: int
-    taken: bool = False
-    ended: bool = False
-
-
-class HostLedger:
+class HostLedger(HostBlocks):
     """Keeps account of FrontEnd's tickets, blocks and records, and raises at the first fault.
 
-    The ledger watches ``axil`` and the SM ports. A host must read RECORD0, then RECORD1, then write
-    RECORD_POP. It must wait for the pop's response before it reads a record again.
+    The ledger watches ``axil`` and the SM ports. A host must read RECORD0, RECORD1 and RECORD5 to
+    RECORD7, then write RECORD_POP. It must wait for the pop's response before it reads a record
+    again. It resets softly only to settle: it rings nothing until the reset has ended and no
+    record is left. Beside `HostBlocks`' rules these are checked:
 
-    These rules are checked:
-
-    - Every block belongs to a launch that a host rang, and has the launch's words.
-    - Each block is offered once, in the order of the block ids, with its number in the grid.
-    - No SM is over-committed.
-    - A ticket has at most one record.
-    - Every block of a finished launch was reported ``ok``; of an aborted launch, not every block.
-    - When the record is read, none of the launch's blocks is out, except on a lost SM.
-    - When a soft reset has ended and no record is left, every ticket has its record: all from 1 to
-      the highest that a host was given or an SM saw.
+    - A launch begins anew only after its place was killed, with none of its blocks out. Its
+      record says so.
+    - A record's times are in order: accepted, first offer, made; records come in the order in
+      which they were made.
+    - A launch that began did so after every launch that its pairs name had ended.
 
     Parameters
     ----------
@@ -108,271 +42,144 @@ class HostLedger:
         From `see`; the message names cycle and ticket.
     """
 
-    #: The number of each launch's first block.
-    first_number = 0
-
     def __init__(self, config: Config):
-        self._config = config
-        self._bus = AxilBus(config)
-        self._offer = layouts.block_offer(config)
-        self._report = layouts.block_report(config)
-        self._words = layouts.launch_words(config)
-        self._command = launch_words(config)
-        self._record_words = record_words(config)
-        self._registers = register_addresses(config)
-        self._sizes = tuple(capacities(config).values())
-        self._counts = dict.fromkeys(
-            (
-                *(f"host ledger: record says {fate.name.lower()}" for fate in FinalFate),
-                "host ledger: blocks",
-                "host ledger: settled",
-                "host ledger: tickets read",
-            ),
-            0,
-        )
-        # Each section's task registers; None: not known. A reset does not change them.
-        self._tasks: list[list[int | None]] = [
-            [None] * self._command.words for _ in range(config.sections)
-        ]
-        self.reset()
+        super().__init__(config)
+        names = ("commands", "records of PREEMPTs", "launches that began anew", "waits", "times")
+        self._counts |= {f"host ledger: {name}": 0 for name in names}
 
     def reset(self) -> None:
         """Forget all launches; the counts stay."""
-        for address in self._bus.unanswered:
-            section, offset = divmod(address - SECTION_BASE, SECTION_BYTES)
-            number = (offset - OFFSETS["T0"]) // 4
-            if 0 <= section < self._config.sections and 0 <= number < self._command.words:
-                # The reset came before the response: the write may have been performed or not.
-                self._tasks[section][number] = None
-        self._bus.reset()
-        self._now = 0
-        #: Launches that a host rang and of which no block was offered yet.
-        self._rung: list[dict[str, int]] = []
-        self._launches: dict[int, Launch] = {}
-        self._records: dict[int, FinalFate] = {}
-        self._given: set[int] = set()
-        self._shown: list[int] = []
-        self._slots: list[dict[int, HeldBlock]] = [{} for _ in range(self._config.sms)]
-        self._standing: list[HeldBlock | None] = [None] * self._config.sms
-        #: Whether a doorbell's address was taken after the last address of CONTROL.
-        self._rings = False
-        #: Count of read addresses taken when the last soft reset began, and the one of the read
-        #: that showed its end; None: not yet.
-        self._begun: int | None = None
-        self._ended: int | None = None
-
-    def counts(self) -> dict[str, int]:
-        """Return how often each rule was checked."""
-        return dict(self._counts)
+        super().reset()
+        self._place_of: list[Launch | None] = [None, None]
+        self._killed_before = 0
+        self._words_read: dict[int, int] = {}
+        self._began_anew: Counter[int] = Counter()
+        self._made: int | None = None
+        #: Records of this epoch by ticket.
+        self._ended_here: dict[int, Record] = {}
 
     def see(self, cycle: int, inputs: Ports, outputs: Ports) -> None:
         """Take in one cycle without reset."""
-        self._now = cycle
-        for access in self._bus.see(inputs, outputs):
-            if access.is_write:
-                self._see_write(access)
-            elif access.okay:
-                self._see_read(access)
-        self._note_write_addresses()
-        for n in range(self._config.sms):
-            self._see_offer(n, inputs, outputs)
-            if inputs[f"report__{n}__valid"]:
-                self._see_report(n, inputs[f"report__{n}__payload"], outputs["kill"])
-        self._see_kill(outputs["kill"])
-
-    def _fail(self, what: str) -> NoReturn:
-        raise LedgerError(f"host ledger, cycle {self._now}: {what}")
-
-    def _demand(self, holds: bool, what: str) -> None:
-        if not holds:
-            self._fail(what)
-
-    # The bus
-
-    def _note_write_addresses(self) -> None:
-        """Note each write address when it is taken: from this cycle on the write may commit."""
-        for address in self._bus.asked["aw"]:
-            bell = address >= SECTION_BASE and (address - SECTION_BASE) % SECTION_BYTES == 0
-            if bell or address == self._registers["CONTROL"]:
-                self._rings = bell
-                self._begun = self._ended = None
-
-    def _see_write(self, access: Access) -> None:
-        if access.address >= SECTION_BASE:
-            if access.okay and access.strobes:
-                self._see_section(access)
-            return
-        acts = access.okay and access.data & 1 and access.strobes == 0b1111
-        if access.address == self._registers["CONTROL"] and acts and not self._rings:
-            self._begun = self._bus.taken["ar"]
-        elif access.address == self._registers["RECORD_POP"] and acts:
-            self._take_record()
-
-    def _see_section(self, access: Access) -> None:
-        """Keep a task register's word; note the launch of a doorbell that is rung."""
-        section, offset = divmod(access.address - SECTION_BASE, SECTION_BYTES)
-        task = self._tasks[section]
-        if offset >= OFFSETS["T0"]:
-            mask = sum(0xFF << 8 * byte for byte in range(4) if access.strobes >> byte & 1)
-            number = (offset - OFFSETS["T0"]) // 4
-            before = task[number]
-            if before is not None or access.strobes == 0b1111:
-                task[number] = (before or 0) & ~mask | access.data & mask
-        elif access.data == 1 and (task[0] is None or task[0] & 0xFF == Opcode.LAUNCH):
-            self._rung.append(self._known(task))
-            for launch in self._launches.values():
-                self._match(launch)
-
-    def _known(self, task: list[int | None]) -> dict[str, int]:
-        """Return those fields of a launch of which all words are known."""
-        fields = self._command.unpack([word or 0 for word in task])
-        unknown = {
-            field.name
-            for field in self._command.fields
-            if any(task[piece.word] is None for piece in field.pieces())
-        }
-        return {name: value for name, value in fields.items() if name not in unknown}
-
-    def _see_read(self, access: Access) -> None:
-        address = access.address
-        if address >= SECTION_BASE:
-            if (address - SECTION_BASE) % SECTION_BYTES == OFFSETS["RESULT0"] and access.data:
-                self._given.add(access.data)
-                self._counts["host ledger: tickets read"] += 1
-        elif address == self._registers["STATE"]:
-            asked_after = self._begun is not None and access.age >= self._begun
-            if asked_after and not access.data & 1:
-                self._ended = access.age
-        elif address == self._registers["RECORD0"]:
-            self._shown = [access.data]
-            # This read's address was taken after that of a read that showed the reset's end.
-            if not access.data and self._ended is not None and access.age > self._ended:
-                self._settle()
-        elif address == self._registers["RECORD1"] and len(self._shown) == 1:
-            self._shown.append(access.data)
-
-    def _settle(self) -> None:
-        """Check that every ticket has its record: no launch is under way any more."""
-        self._counts["host ledger: settled"] += 1
-        tickets = self._given | self._launches.keys() | self._records.keys()
-        every = range(1, max(tickets, default=0) + 1)
-        first = next((ticket for ticket in every if ticket not in self._records), None)
-        self._demand(first is None, f"ticket {first} has no record")
-
-    def _take_record(self) -> None:
-        """Check the record that was read before this pop."""
-        shown, self._shown = self._shown, []
-        if len(shown) < 2 or not shown[0]:
-            return
-        fields = self._record_words.unpack([*shown, *[0] * (self._record_words.words - 2)])
-        ticket, fate = fields["ticket"], FinalFate(fields["fate"])
-        self._demand(ticket not in self._records, f"ticket {ticket} has two records")
-        self._records[ticket] = fate
-        self._counts[f"host ledger: record says {fate.name.lower()}"] += 1
-        wrong = self._judge(self._launches.get(ticket), fate, fields["code"])
-        self._demand(not wrong, f"ticket {ticket}, {fate.name}, code {fields['code']}: {wrong}")
-
-    def _judge(self, launch: Launch | None, fate: FinalFate, code: int) -> str:
-        """Return what is wrong with a record, or an empty string."""
-        if launch is None:
-            return "none of its blocks was offered" if fate is FinalFate.FINISHED else ""
-        whole = launch.states[State.OK] == launch.count
-        out = launch.states[State.OPEN]
-        if code == ErrorCode.SM_LOST:
-            return "" if launch.killed else "it was not killed"
-        if launch.need is None:
-            return "nobody rang it"
-        if out:
-            return f"{out} blocks are out"
-        if fate is FinalFate.FINISHED:
-            return "" if whole else f"of {launch.count} blocks: {launch.states}"
-        if code == ErrorCode.BLOCK_FAULT:
-            return "" if launch.states[State.FAULT] else "no block reported a fault"
-        return "every block was reported ok" if whole else ""
+        super().see(cycle, inputs, outputs)
+        self._killed_before = outputs["kill"]
 
     # The SMs
 
-    def _see_offer(self, n: int, inputs: Ports, outputs: Ports) -> None:
-        if not outputs[f"offer__{n}__valid"]:
-            # No offer stands: it was taken, or a soft reset withdrew it from a lost SM.
-            self._standing[n] = None
-            return
-        if self._standing[n] is None:
-            self._standing[n] = self._offered(n, outputs)
-        if inputs[f"offer__{n}__ready"]:
-            block = self._standing[n]
-            assert block is not None
-            block.taken = True
-            self._standing[n] = None
-
-    def _offered(self, n: int, outputs: Ports) -> HeldBlock:
-        """Check and enter a block in the first cycle of its offer."""
-        fields = self._offer.unpack(outputs[f"offer__{n}__payload"])
-        words = self._words.unpack(outputs[f"words__{fields['place']}"])
-        ticket, slot = words["ticket"], fields["slot"]
-        who = f"SM {n}, slot {slot}, ticket {ticket}"
-        self._demand(ticket not in self._records, f"{who}: a block after its record")
-        launch = self._launches.get(ticket)
-        if launch is None:
-            launch = self._launches[ticket] = Launch(ticket, words)
-            self._match(launch)
-        self._demand(words == launch.words, f"{who}: other launch words than before")
-        block = fields["bx"], fields["by"], fields["bz"]
-        self._begin_again(launch, fields["place"], block)
-        self._demand(launch.offered < launch.count, f"{who}: a block after the last one")
-        self._demand(block == launch.next_block, f"{who}: {block}, want {launch.next_block}")
-        number, want = fields["block_number"], launch.number_of(block, self.first_number)
-        self._demand(number == want, f"{who}: block_number {number}, want {want}")
-        before = self._slots[n].get(slot)
-        self._demand(before is None or before.ended, f"{who}: the slot is held")
-        launch.offered += 1
-        launch.states[State.OPEN] += 1
-        self._counts["host ledger: blocks"] += 1
-        held = self._slots[n][slot] = HeldBlock(launch, fields["place"])
-        self._check_room(n)
-        return held
-
     def _begin_again(self, launch: Launch, place: int, block: tuple[int, int, int]) -> None:
-        """Let a launch that was put back begin anew: none is, here."""
+        self._place_of[place] = launch
+        again = block == (0, 0, 0) and launch.offered and launch.next_block != block
+        if launch.killed and again:
+            self._demand(not launch.states[State.OPEN], f"{launch.ticket} begins anew with blocks")
+            launch.offered, launch.killed = 0, False
+            launch.states = dict.fromkeys(State, 0)
+            self._began_anew[launch.ticket] += 1
+            self._counts["host ledger: launches that began anew"] += 1
 
     def _match(self, launch: Launch) -> None:
-        """Find the command of a launch: the one whose known fields equal the launch words."""
+        """Find a launch's command; what it waits for is known if no other one could be its own.
+
+        Commands that were refused are among those that were rung.
+        """
         if launch.need is not None:
             return
-        for command in self._rung:
-            both = command.keys() & launch.words.keys()
-            if all(command[name] == launch.words[name] for name in both):
-                self._rung.remove(command)
-                # A field that is not known counts as 0.
-                known = dict.fromkeys(AMOUNT_FIELDS, 0) | command
-                launch.need = block_amounts(known, launch.words["warps"])
-                launch.command = command
-                for n in range(self._config.sms):
-                    self._check_room(n)
-                return
-
-    def _check_room(self, n: int) -> None:
-        """Check that an SM has the resources that its blocks take."""
-        needs = [t.launch.need for t in self._slots[n].values() if not t.ended and t.launch.need]
-        used = [sum(one) for one in zip(*needs, strict=True)]
-        fits = all(have <= size for have, size in zip(used, self._sizes, strict=False))
-        self._demand(fits, f"SM {n}: over-committed, {used} of {self._sizes}")
-
-    def _see_report(self, n: int, payload: int, kill: int) -> None:
-        fields = self._report.unpack(payload)
-        block = self._slots[n].get(fields["slot"])
-        if block is None or block.ended or not block.taken:
-            return
-        block.ended = True
-        killed = bool(kill >> block.place & 1)
-        state = reported_state(BlockStatus.of(fields["status"]), killed)
-        block.launch.states[State.OPEN] -= 1
-        block.launch.states[state] += 1
+        words = launch.words
+        alike = [
+            [command.get(name) for name in self._command.by_name if name not in words]
+            for command in self._rung
+            if all(command[name] == words[name] for name in command.keys() & words.keys())
+        ]
+        super()._match(launch)
+        if any(other != alike[0] for other in alike):
+            launch.command = None
 
     def _see_kill(self, kill: int) -> None:
-        if not kill:
+        super()._see_kill(kill)
+        for place, launch in enumerate(self._place_of):
+            if launch is not None and kill >> place & 1:
+                launch.killed = True
+
+    # Records
+
+    def _see_section(self, access: Access) -> None:
+        rings = (access.address - SECTION_BASE) % SECTION_BYTES == OFFSETS["DOORBELL"]
+        self._counts["host ledger: commands"] += rings and access.data == 1
+        super()._see_section(access)
+
+    def _see_read(self, access: Access) -> None:
+        names = {self._registers[f"RECORD{k}"]: k for k in range(FINAL_RECORD_WORDS)}
+        if access.address not in names:
+            super()._see_read(access)
             return
-        for slots in self._slots:
-            for block in slots.values():
-                if not block.ended and kill >> block.place & 1:
-                    block.launch.killed = True
+        number = names[access.address]
+        self._words_read[number] = access.data
+        if number == 0:
+            self._shown = [access.data]
+        elif number == 1 and len(self._shown) == 1:
+            self._shown.append(access.data)
+            over = self._ended is not None and access.age > self._ended + 1
+            if self._shown == [0, 0] and over:
+                self._settle()
+
+    def _settle(self) -> None:
+        super()._settle()
+        self._check_waits()
+        self._ended_here = {}
+
+    def _take_record(self) -> None:
+        shown, words = list(self._shown), dict(self._words_read)
+        if len(shown) == 2:
+            record = self._record_words.unpack([words.get(k, 0) for k in range(FINAL_RECORD_WORDS)])
+            if shown[0] or record["kind"] == RecordKind.PREEMPT:
+                self._check_times(record)
+            if record["kind"] == RecordKind.PREEMPT:
+                self._demand(not shown[0], "a PREEMPT's record has a ticket")
+                self._counts["host ledger: records of PREEMPTs"] += 1
+            elif shown[0]:
+                again = min(7, self._began_anew[shown[0]])
+                said = record["kills"]
+                # A launch that was killed may end before it begins anew.
+                text = f"ticket {shown[0]} began anew {again} times; {said} kills"
+                self._demand(again <= said, text)
+                self._ended_here[shown[0]] = record
+        super()._take_record()
+
+    def _check_times(self, record: Record) -> None:
+        """Check a record's times; the clock does not wrap in a run."""
+        who = f"record of {record['ticket']}"
+        made = record["made"]
+        self._demand(self._made is None or self._made < made, f"{who}: made {made}")
+        self._made = made
+        if record["kind"] == RecordKind.LAUNCH:
+            self._demand(record["accepted"] < made, f"{who}: accepted {record['accepted']}")
+        if record["kind"] == RecordKind.LAUNCH and record["offered"]:
+            ordered = record["accepted"] < record["first_offer"] < made
+            self._demand(ordered, f"{who}: {record}")
+            self._counts["host ledger: times"] += 1
+
+    def _check_waits(self) -> None:
+        """Check what each launch of this epoch waited for; all have their records."""
+        by_stream: dict[int, list[int]] = {}
+        for ticket in sorted(self._ended_here):
+            by_stream.setdefault(self._ended_here[ticket]["stream"], []).append(ticket)
+        for ticket, record in self._ended_here.items():
+            launch = self._launches.get(ticket)
+            if launch is not None and launch.command is not None and record["offered"]:
+                self._check_pairs(launch, record, by_stream)
+
+    def _check_pairs(
+        self, launch: Launch, record: Record, by_stream: Mapping[int, list[int]]
+    ) -> None:
+        command = launch.command or {}
+        for k in range(self._config.launch_waits):
+            names = ("flags", f"wait{k}_stream", f"wait{k}_count")
+            if any(name not in command for name in names) or not command["flags"] >> k & 1:
+                continue
+            stream, count = (command[name] for name in names[1:])
+            before = [one for one in by_stream.get(stream, []) if one < launch.ticket]
+            behind = (len(before) - count) % COUNTS
+            self._demand(behind < COUNTS // 2, f"ticket {launch.ticket}: a wait ahead")
+            for awaited in before[: max(0, len(before) - behind)]:
+                made = self._ended_here[awaited]["made"]
+                text = f"ticket {launch.ticket} did not wait for {awaited}"
+                self._demand(made < record["first_offer"], text)
+                self._counts["host ledger: waits"] += 1

@@ -15,8 +15,8 @@ from warploom_golden.oracles.ledger_entry import (
 from warploom_golden.oracles.ledger_places import Places
 from warploom_golden.oracles.stalls import Stalls
 from warploom_spec import layouts
-from warploom_spec.config import BLOCK_LIMITS, Config
-from warploom_spec.errors import BlockStatus, ErrorCode, Fate, Stop
+from warploom_spec.config import Config
+from warploom_spec.errors import BlockStatus, Fate, Stop
 from warploom_spec.layouts import PLACES
 from warploom_spec.resources import RESOURCES, capacities
 from warploom_spec.timing import timing
@@ -35,9 +35,6 @@ RARE = (
     "a lost SM",
     "an SM taken out of use",
 )
-#: The error codes that a launch may not get in a cycle with ``room`` = 1.
-NO_ROOM = (ErrorCode.COMPLETION_FULL, ErrorCode.QUEUE_FULL)
-HIGHEST_TICKET = (1 << layouts.TICKET_BITS) - 1
 
 
 class LedgerError(AssertionError):
@@ -47,12 +44,11 @@ class LedgerError(AssertionError):
 class Ledger:
     """Keeps account of launches and blocks, and raises at the first fault.
 
-    The ledger watches the ports of BlockDispatcher or of LaunchPath; the ports' names tell which.
-    It is an observer of the lockstep harness: `see` takes in each cycle without reset.
+    The ledger watches the ports of BlockDispatcher. It is an observer of the lockstep harness:
+    `see` takes in each cycle without reset.
 
     These rules are checked:
 
-    - Tickets count up. A launch that is sent while ``room`` is 1 is not refused for lack of room.
     - Each block of a launch is offered once, in the order of the block ids, with the launch's own
       words. All SMs together get at most one new offer a cycle.
     - A launch begins when each earlier one has no block left to offer, or gets no further offer.
@@ -60,7 +56,7 @@ class Ledger:
     - At most two launches have blocks out.
     - No SM is over-committed. An offer has the slot that has been free longest, and no SM gets one
       while it is out of use.
-    - ``kill`` is 1 only for stopped launches; at the dispatcher it is 1 for all of those.
+    - ``kill`` is 1 for all launches that are killed, and for no others.
     - An SM is lost exactly if it does not report a killed block in time.
     - Every launch gets one final record, after its last block was reported or lost. Fate, place,
       cycles and next block follow from what the ledger saw.
@@ -78,8 +74,8 @@ class Ledger:
         From `see`; the message names cycle and ticket.
     """
 
-    #: The first ticket (after the highest comes 1), and the number of each launch's first block.
-    first_ticket, first_number = 1, 0
+    #: The number of each launch's first block.
+    first_number = 0
 
     def __init__(self, config: Config):
         self._config = config
@@ -87,12 +83,8 @@ class Ledger:
         self._offer = layouts.block_offer(config)
         self._words = layouts.launch_words(config)
         self._report = layouts.block_report(config)
-        self._descriptor = layouts.launch_descriptor(config)
         self._dispatch = layouts.dispatch_launch(config)
-        self._answer = layouts.launch_answer(config)
-        self._path_stop = layouts.launch_stop(config)
         self._dispatch_stop = layouts.dispatch_stop(config)
-        self._path_end = layouts.end_record(config)
         self._dispatch_end = layouts.dispatch_end(config)
         self._size = tuple(capacities(config).values())
         self._counts = {f"blocks {state.name.lower()}": 0 for state in State}
@@ -104,12 +96,7 @@ class Ledger:
     def reset(self) -> None:
         """Forget all launches; the counts stay."""
         self._now = 0
-        # Launches that LaunchPath has not answered: cycle, `room` in that cycle, descriptor.
-        self._sent: deque[tuple[int, int, dict[str, int]]] = deque()
         self._open: dict[int, Entry] = {}
-        self._stops: dict[int, set[Stop]] = {}
-        # LaunchPath's last kill: its ticket and its cycle.
-        self._last_kill = 0, 0
         self._accepted = 0
         self._broken: set[int] = set()
         self._sms = [Account(self._config.block_slots) for _ in range(self._config.sms)]
@@ -136,15 +123,9 @@ class Ledger:
         before = bool(self._open)
         self._see_losses(outputs["lost"])
         self._see_reports()
-        is_path = "answer" in outputs
-        if is_path:
-            self._see_path(inputs, outputs)
-        self._see_kills(outputs, is_path)
+        self._see_kills(outputs)
         begun = self._see_offers(inputs, outputs)
-        if is_path:
-            self._see_path_stop(inputs, outputs)
-        else:
-            self._see_dispatcher(inputs, outputs)
+        self._see_dispatcher(inputs, outputs)
         left = any(not entry.exhausted for entry in self._open.values())
         wrong = self._stalls.look(outputs, begun, left)
         self._demand(not wrong, wrong)
@@ -159,52 +140,6 @@ class Ledger:
             self._fail(what)
 
     # The bus
-
-    def _see_path(self, inputs: Ports, outputs: Ports) -> None:
-        """Take in launches, answers and final records of LaunchPath."""
-        answer = self._answer.unpack(outputs["answer"])
-        due = self._now - self._timing.launch_check - 1
-        answered = bool(self._sent) and self._sent[0][0] == due
-        self._demand(answer["valid"] == answered, f"an answer to a launch of cycle {due}?")
-        if answered:
-            _, room, launch = self._sent.popleft()
-            refused = answer["code"] in NO_ROOM
-            self._demand(not (room and refused), f"code {answer['code']} although there was room")
-            self._see_answer(launch, answer)
-        if inputs["launch__valid"]:
-            self._demand(outputs["launch__ready"] == 1, "a launch has to wait")
-            launch = self._descriptor.unpack(inputs["launch__payload"])
-            self._sent.append((self._now, outputs["room"], launch))
-        elif not self._sent and not self._open and not outputs["ended__valid"]:
-            self._demand(outputs["room"] == 1, "no room although nothing is here")
-        if outputs["ended__valid"] and inputs["ended__ready"]:
-            self._see_record(self._path_end.unpack(outputs["ended__payload"]))
-
-    def _see_answer(self, launch: dict[str, int], answer: Ports) -> None:
-        ticket, code = answer["ticket"], answer["code"]
-        self._demand(bool(ticket) != bool(code), f"answer with ticket {ticket} and code {code}")
-        if not ticket:
-            return
-        wanted = (self.first_ticket - 1 + self._accepted) % HIGHEST_TICKET + 1
-        self._demand(ticket == wanted, f"ticket {ticket}, not {wanted}")
-        for axis, limit in zip("xyz", BLOCK_LIMITS, strict=True):
-            self._demand(0 < launch[f"d{axis}"] <= limit, f"ticket {ticket}: bad block accepted")
-            self._demand(launch[f"g{axis}"] > 0, f"ticket {ticket}: empty grid accepted")
-        launch["threads"] = launch["dx"] * launch["dy"] * launch["dz"]
-        warps = -(-launch["threads"] // self._config.warp_size)
-        for axis in "xyz":
-            bits = (launch[f"d{axis}"] - 1).bit_length()
-            launch[f"width_{axis}"] = bits if self._config.makes_indices else 0
-        launch |= {"warps": warps, "registers": warps * launch["warp_registers"]}
-        lanes = range(self._config.warp_size)
-        left_over = launch["threads"] % len(lanes) or len(lanes)
-        launch["last_mask"] = sum(1 << lane for lane in lanes if lane < left_over)
-        entry = self._enter(ticket, (0, 0, 0), launch)
-        killed, when = self._last_kill
-        # A kill of this ticket in the last two cycles counts: LaunchPath kept the kill when it
-        # accepted the launch.
-        if killed == ticket and when >= self._now - 2:
-            entry.kill(self._now + 1 + self._timing.stop)
 
     def _see_dispatcher(self, inputs: Ports, outputs: Ports) -> None:
         """Take in launches, stops and ends of BlockDispatcher."""
@@ -246,25 +181,11 @@ class Ledger:
             words=words | {"ticket": ticket},
             index=index,
             may_kill=self._config.sm_kill,
-            stops=self._stops.setdefault(ticket, set()),
+            stops=set(),
             first_number=self.first_number,
         )
         self._accepted += 1
         return entry
-
-    def _see_path_stop(self, inputs: Ports, outputs: Ports) -> None:
-        """Take in a stop at LaunchPath, which passes the stop on at least one cycle later."""
-        if not (inputs["stop__valid"] and outputs["stop__ready"]):
-            return
-        stop = self._path_stop.unpack(inputs["stop__payload"])
-        how = Stop.DRAIN if stop["drain"] else Stop.KILL
-        self._stops.setdefault(stop["ticket"], set()).add(how)
-        if how is not Stop.KILL:
-            return
-        self._last_kill = stop["ticket"], self._now
-        entry = self._open.get(stop["ticket"])
-        if entry is not None:
-            entry.kill(self._now + 1 + self._timing.stop)
 
     def _see_record(self, record: Ports) -> None:
         ticket = record["ticket"]
@@ -351,13 +272,10 @@ class Ledger:
             entry.kill(stopped)
             entry.end_offers(stopped + self._timing.offer)
 
-    def _see_kills(self, outputs: Ports, is_path: bool) -> None:
-        """Check that ``kill`` is 1 only for stopped launches; at the dispatcher: for all those."""
-        if is_path:
-            self._places.find_by_words(outputs, self._open)
-        else:
-            self._places.find_by_record(outputs)
-        wrong = self._places.look(outputs["kill"], self._now, exact=not is_path)
+    def _see_kills(self, outputs: Ports) -> None:
+        """Check that ``kill`` is 1 for all launches that are killed, and for no others."""
+        self._places.find_by_record(outputs)
+        wrong = self._places.look(outputs["kill"], self._now)
         self._demand(not wrong, wrong)
         self._rare["both places killed at once"] += outputs["kill"] == (1 << PLACES) - 1
 

@@ -153,7 +153,7 @@ class Entry:
         Parameters
         ----------
         record : mapping
-            Fields of ``layouts.end_record``.
+            Fields of ``layouts.dispatch_end``.
         all_lost : bool
             Whether every SM is lost.
         broken : bool

@@ -30,13 +30,9 @@ class Places:
     def __init__(self, config: Config) -> None:
         self._kill_timeout = config.kill_timeout
         self._loss = timing(config).loss
-        self._words = layouts.launch_words(config)
         self._end = layouts.dispatch_end(config)
         self.holders: list[Entry | None] = [None] * PLACES
         self.kill = 0
-        # Each place's words in the first cycle after a reset; None: they have changed since. Until
-        # then the place was not occupied, and its words may be those of a launch before the reset.
-        self._left_over: list[int | None] = []
         # The cycle since which each place's kill level is 1; None: the level is 0.
         self._since: list[int | None] = [None] * PLACES
         # By ticket: the cycles in which a kill of the other place's launch began.
@@ -53,18 +49,6 @@ class Places:
         self.holders[entry.place] = entry
         return True
 
-    def find_by_words(self, outputs: Ports, entries: Mapping[int, Entry]) -> None:
-        """Set each place's launch from the ticket in LaunchPath's launch words."""
-        shown = [outputs[f"words__{place}"] for place in range(PLACES)]
-        self._left_over = self._left_over or list(shown)
-        for place, words in enumerate(shown):
-            if words == self._left_over[place]:
-                continue
-            self._left_over[place] = None
-            entry = self.holders[place] = entries.get(self._words.unpack(words)["ticket"])
-            if entry is not None:
-                entry.place = place
-
     def find_by_record(self, outputs: Ports) -> None:
         """Free a place in the first cycle in which its launch's final record is valid."""
         if not outputs["ended__valid"]:
@@ -74,7 +58,7 @@ class Places:
         if holder is not None and holder.ticket == record["ticket"]:
             self.holders[record["place"]] = None
 
-    def look(self, kill: int, cycle: int, exact: bool) -> str:
+    def look(self, kill: int, cycle: int) -> str:
         """Take in the kill levels; return what is wrong with them, or an empty string.
 
         Parameters
@@ -83,8 +67,6 @@ class Places:
             The levels: one bit a place.
         cycle : int
             The current cycle.
-        exact : bool
-            True: a level must be 1 whenever it may be 1. False: it may also be 0 then.
         """
         self.kill = kill
         for place, entry in enumerate(self.holders):
@@ -93,7 +75,7 @@ class Places:
             ticket = entry.ticket if entry is not None else "nobody"
             if level and not asked:
                 return f"place {place}: a kill of {ticket}, unasked"
-            if exact and asked and not level:
+            if asked and not level:
                 return f"place {place}: {ticket} is not killed"
             if not level:
                 self._since[place] = None

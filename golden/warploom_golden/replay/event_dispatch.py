@@ -1,4 +1,4 @@
-"""The event model's run: launches in by way of `EventFront`, what happens to their blocks out."""
+"""Launches in one line: in by way of `EventFront`, what happens to their blocks out."""
 
 import heapq
 from collections.abc import Iterator, Sequence
@@ -35,8 +35,6 @@ class EventDispatch:
         Warps that an SM runs at full speed; None: any number.
     arrivals : sequence of int or None
         Of each launch the first cycle in which it may be sent, in rising order; None: any cycle.
-    transfers : sequence of int or None
-        As for `EventFront`.
     machine : Machine or None
         What the launches run on; None: what the configuration says.
 
@@ -44,8 +42,6 @@ class EventDispatch:
     ----------
     front : EventFront or QueuedAhead
         Answers and decisions.
-    words : list of tuple
-        (cycle, place, ticket, launch number) of each launch that became resident.
     ended : list of tuple
         (cycle, ticket, fate, cycles from first offer to last report).
     """
@@ -58,7 +54,6 @@ class EventDispatch:
         kill_every: int | None = None,
         knee: int | None = None,
         arrivals: Sequence[int] | None = None,
-        transfers: Sequence[int] | None = None,
         machine: Machine | None = None,
     ):
         machine = machine or Machine.of(config)
@@ -67,7 +62,6 @@ class EventDispatch:
         self._kill_every = kill_every
         self._resident: dict[int, Waiting] = {}
         self._free = list(range(machine.place_count))
-        self._given = transfers is not None
         self.front: EventFront | QueuedAhead
         if machine.ahead:
             self.front = QueuedAhead(launches, config)
@@ -76,11 +70,9 @@ class EventDispatch:
                 launches,
                 config,
                 arrivals=[cycle * machine.speed for cycle in arrivals] if arrivals else None,
-                transfers=transfers,
                 bounded=machine.places is not None,
             )
         self._dispatcher = EventDispatcher(config, seed, knee=knee, drained=PIECE, machine=machine)
-        self.words: list[tuple[int, int, int, int]] = []
         self.ended: list[tuple[int, int, Fate, int]] = []
 
     def take_logs(self) -> tuple[Integers, Integers]:
@@ -91,11 +83,6 @@ class EventDispatch:
         """
         return self._dispatcher.take_logs()
 
-    @property
-    def stalls(self) -> dict[str, int]:
-        """Stalled cycles by cause: each of ``warploom_spec.STALL_CAUSES``."""
-        return self._dispatcher.stalls
-
     def run(self) -> Iterator[int]:
         """Run from reset until every launch was answered and has ended.
 
@@ -105,8 +92,7 @@ class EventDispatch:
         Raises
         ------
         RuntimeError
-            If nothing can happen any more although launches wait, but for those that a host whose
-            transfers are given did not send.
+            If nothing can happen any more although launches wait.
         """
         cycle = 0
         while cycle < NEVER:
@@ -117,7 +103,7 @@ class EventDispatch:
                 self._end(end, cycle - 1)
             if self._dispatcher.is_full:
                 yield cycle
-        if self._resident or not (self.front.drained or self._given):
+        if self._resident or not self.front.drained:
             raise RuntimeError("the event model stands still while launches wait")
         yield NEVER
 
@@ -131,7 +117,6 @@ class EventDispatch:
         kill = kill_block(self._seed, launch.code, prod(launch.grid), self._kill_every)
         self._dispatcher.hand_over(cycle, number, launch, waiting.ticket, kill=kill)
         self._resident[number] = waiting
-        self.words.append((cycle + 1, number, waiting.ticket, waiting.number))
 
     def _end(self, end: End, loaded: int) -> None:
         """Take note that the end of the launch in a place was loaded in a cycle."""

@@ -1,14 +1,13 @@
-"""LaunchCheck and LaunchPath's queue of the event model, stepped only while something moves.
+"""LaunchCheck and a line of launches behind it, stepped only while something moves.
 
-What stands here follows ``docs/launch/launch_check.md`` and ``docs/launch/launch_path.md`` for the
-environment of a replay: a launch in each cycle with room, records taken at once, no stops. Or the
-cycles in which a host's launches transfer are given: one that is refused because the queue is full
-is sent again next.
+The line is that of ``docs/replay/gains.md``: a launch comes in each cycle with room, records are
+taken at once, and launches are handed over in the order in which they came.
 """
 
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from warploom_golden.launch.launch_check import refusals
 from warploom_golden.oracles.index_reference import Dims, warps
@@ -16,6 +15,9 @@ from warploom_golden.replay.event_constants import NEVER
 from warploom_golden.replay.event_filter import Accepted, EventFilter
 from warploom_spec import Config, ErrorCode, LaunchDescriptor, timing
 
+#: Launches that the line holds, and places for their final records.
+_QUEUE: Final = 8
+_RECORDS: Final = 16
 #: An index configuration: address and block.
 IndexConfig = tuple[int, Dims]
 
@@ -59,9 +61,6 @@ class EventFront:
         By number of a launch that runs a mapping table: the index configurations of its tasks.
     arrivals : sequence of int or None
         Of each launch the first cycle in which it may be sent, in rising order; None: any cycle.
-    transfers : sequence of int or None
-        Cycles in which launches transfer, in rising order, whether or not there is room; None: each
-        as soon as it may.
     bounded : bool
         False: queue, final records and index memory hold as much as comes.
 
@@ -81,7 +80,6 @@ class EventFront:
         config: Config,
         merged: Mapping[int, Sequence[IndexConfig]] | None = None,
         arrivals: Sequence[int] | None = None,
-        transfers: Sequence[int] | None = None,
         bounded: bool = True,
     ):
         self._launches = launches
@@ -94,7 +92,6 @@ class EventFront:
         tables = (1 << config.max_tables) - 1 if merged else 0
         self._verdicts = [judge(launch, config, tables) for launch in launches]
         self._filter = EventFilter(config, bounded)
-        self._transfers = None if transfers is None else deque(transfers)
         self._sent = 0
         self._refused_for_good = 0
         # LaunchCheck's pipeline: cycle in which each launch leaves it, and its number.
@@ -109,7 +106,7 @@ class EventFront:
         self._left = self._refused = self._taken = 0
         self._next_ticket = 1
         self._ends: deque[tuple[int, Sequence[int]]] = deque()
-        self.wake = 1 if transfers is None else min([*transfers[:1], NEVER])
+        self.wake = 1
         self.answers: list[tuple[int, int, int, int]] = []
         self.decisions: list[tuple[int, int, Accepted]] = []
 
@@ -179,18 +176,8 @@ class EventFront:
 
         Room comes with an end.
         """
-        if self._transfers is not None:
-            return self._transfers[0] if self._transfers else NEVER
         left = self._room and self._sent < len(self._launches)
         return self._arrivals[self._sent] if left else NEVER
-
-    def _full(self) -> int:
-        """Return why no launch is accepted in this cycle, 0 if one is."""
-        if not self._bounded:
-            return 0
-        if self._reserved >= self._timing.end_records:
-            return ErrorCode.COMPLETION_FULL
-        return ErrorCode.QUEUE_FULL if len(self._queue) >= self._timing.launch_queue else 0
 
     def _take_ends(self, cycle: int) -> None:
         """Release what ended at the end of the cycle; its record counts a cycle later."""
@@ -206,8 +193,8 @@ class EventFront:
         What left, what was refused and what was taken in this cycle is counted still.
         """
         checking = len(self._pipe) + self._refused
-        queue = checking + len(self._queue) + self._left < self._timing.launch_queue
-        records = checking + self._reserved < self._timing.end_records
+        queue = checking + len(self._queue) + self._left < _QUEUE
+        records = checking + self._reserved < _RECORDS
         self._room = (queue and records) or not self._bounded
 
     def _present(self, cycle: int) -> None:
@@ -241,14 +228,7 @@ class EventFront:
         if self._pipe and self._pipe[0][0] == cycle:
             self._answer(cycle, self._pipe.popleft()[1])
         left = self._sent < len(self._launches)
-        if self._transfers is None:
-            sending = self._room and left and self._arrivals[self._sent] <= cycle
-        else:
-            sending = bool(self._transfers) and self._transfers[0] == cycle
-            if sending:
-                self._transfers.popleft()
-            # A host that sends more than there is differs by the answer that is not expected.
-            sending = sending and left
+        sending = self._room and left and self._arrivals[self._sent] <= cycle
         if sending:
             self._pipe.append((cycle + self._timing.launch_check, self._sent))
             self._sent += 1
@@ -259,12 +239,6 @@ class EventFront:
         if code:
             self.answers.append((cycle + 1, 0, code, argument))
             self._refused_for_good += 1
-            self._refused = 1
-            return
-        full = self._full()
-        if full:
-            self.answers.append((cycle + 1, 0, full, 0))
-            self._sent = number
             self._refused = 1
             return
         launch = self._launches[number]

@@ -1,4 +1,4 @@
-"""Event-driven golden model of LaunchPath with the SMs' stand-in: every event with its cycle.
+"""Event-driven golden model of a replay: every event of the hardware and its SMs, with its cycle.
 
 It computes what a replay (``docs/replay/replay.md``) must show from launches, configuration and
 seed alone, as exact as the cycle models and some thousand times quicker: time jumps from one event
@@ -7,30 +7,19 @@ to the next, and what follows from an event by arithmetic is filled in at the en
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import Final
 
 import numpy as np
 
 from warploom_golden.oracles.predicted_policies import check_predicted
-from warploom_golden.replay.event_constants import PREDICTED_IN, PREDICTED_POLICIES
-from warploom_golden.replay.event_state import Integers
-from warploom_golden.replay.event_tables import (
-    Resident,
-    Table,
-    columns,
-    decision_table,
-    done_table,
-    offer_table,
-    placed,
-    warp_table,
-    word_table,
-    zeros,
-)
+from warploom_golden.replay.event_constants import NEVER, PREDICTED_IN, PREDICTED_POLICIES
+from warploom_golden.replay.event_tables import Table
+from warploom_golden.replay.host_source import HostCycles, HostSource
+from warploom_golden.replay.replay_source import ReplaySource, Waits
 from warploom_spec import Config, LaunchDescriptor, WarploomError
 
-if TYPE_CHECKING:
-    from warploom_golden.replay.event_dispatch import EventDispatch
-Row = TypeVar("Row")
+#: Offers, or reports, of which a piece is made.
+PIECE: Final = 1 << 17
 
 
 @dataclass(frozen=True)
@@ -41,8 +30,10 @@ class Events:
     ----------
     tables : dict of str to Table
         ``answers``, ``decisions``, ``done``, ``warps``, ``words``, ``offers``, ``reports``,
-        ``ended`` and ``errors``, each with a column ``cycle`` and in order of it. The other columns
-        are the fields of the port's packet, and what ``docs/replay/replay.md`` adds.
+        ``ended``, ``put_back``, ``timeline`` and ``errors``, each with a column ``cycle`` and in
+        order of it. The other columns are the fields of the port's packet, and what
+        ``docs/replay/replay.md`` adds. The column ``ticket`` of ``decisions`` is the model's own:
+        no port has it.
     stalls : dict of str to int
         The dispatcher's stall counters at the end, by port name.
     """
@@ -74,7 +65,8 @@ def pieces(
     kill_every: int | None = None,
     knee: int | None = None,
     arrivals: Sequence[int] | None = None,
-    transfers: Sequence[int] | None = None,
+    waits: Waits | None = None,
+    host: HostCycles | None = None,
     *,
     lean: bool = False,
 ) -> Iterator[Piece]:
@@ -98,10 +90,10 @@ def pieces(
         on a full SM as alone.
     arrivals : sequence of int or None
         Of each launch the first cycle in which it may be sent, in rising order; None: any cycle.
-    transfers : sequence of int or None
-        Cycles in which a host's launches transfer, in rising order; a launch that is refused with
-        `ErrorCode.QUEUE_FULL` or `COMPLETION_FULL` is the next one, too. None: a launch transfers
-        as soon as there is room.
+    waits : Waits or None
+        What launches wait for; None: nothing.
+    host : HostCycles or None
+        When a host sends launches and pops records; None: a source does, as soon as it may.
     lean : bool
         Leave out what no sum over blocks needs: ``done``, ``warps`` and ``errors``, of ``words``
         all columns but ``cycle``, ``place`` and ``ticket``, and of ``offers`` all but ``cycle``,
@@ -110,20 +102,41 @@ def pieces(
     Raises
     ------
     WarploomError
-        If launches of one replay differ in priority, which the model does not cover, or `check`
-        refuses the configuration.
+        If `check` refuses the configuration.
+    RuntimeError
+        If nothing can happen any more although a source's launches wait.
     """
     check(config, kill_every)
-    check_launches(launches)
 
     # Numba's import takes a while: whoever reads events alone goes without.
-    from warploom_golden.replay.event_dispatch import EventDispatch
+    from warploom_golden.preemption.streams import QueuedModel
+    from warploom_golden.replay.replay_tables import ReplayTables
 
-    dispatch = EventDispatch(launches, config, seed, kill_every, knee, arrivals, transfers)
-    tables = _Tables(dispatch, launches, config)
-    for until in dispatch.run():
-        stalls = {f"stall_{cause}": n for cause, n in dispatch.stalls.items()}
-        yield Piece(Events(tables.take_lean() if lean else tables.take(), stalls), until)
+    model = QueuedModel(
+        config,
+        seed=seed,
+        knee=knee,
+        drained=PIECE,
+        kill_every=kill_every,
+        # FrontEnd resets all but its bus port a cycle late.
+        first_clock=0 if host is None else -1,
+    )
+    source: ReplaySource | HostSource
+    if host is None:
+        source = ReplaySource(launches, config, model.dispatcher, waits, arrivals)
+    else:
+        source = HostSource(launches, waits.pairs if waits else [()] * len(launches), host)
+    tables = ReplayTables(model, launches, config)
+
+    def piece(until: int) -> Piece:
+        stalls = {f"stall_{cause}": n for cause, n in model.dispatcher.stalls.items()}
+        return Piece(Events(tables.take_lean() if lean else tables.take(), stalls), until)
+
+    for until in model.pieces(source):
+        yield piece(until)
+    if host is None and len(source.tickets) < len(launches):
+        raise RuntimeError("the event model stands still while launches wait")
+    yield piece(NEVER)
 
 
 def run(
@@ -133,10 +146,11 @@ def run(
     kill_every: int | None = None,
     knee: int | None = None,
     arrivals: Sequence[int] | None = None,
-    transfers: Sequence[int] | None = None,
+    waits: Waits | None = None,
+    host: HostCycles | None = None,
 ) -> Events:
     """Replay launches; return all events at once. Parameters and errors are those of `pieces`."""
-    given = pieces(launches, config, seed, kill_every, knee, arrivals, transfers)
+    given = pieces(launches, config, seed, kill_every, knee, arrivals, waits, host)
     return joined([piece.events for piece in given])
 
 
@@ -147,54 +161,6 @@ def joined(parts: Sequence[Events]) -> Events:
         for kind, table in parts[0].tables.items()
     }
     return Events(tables, parts[-1].stalls)
-
-
-class _Tables:
-    """Makes tables of what a dispatch has noted since they were last taken."""
-
-    def __init__(
-        self, dispatch: "EventDispatch", launches: Sequence[LaunchDescriptor], config: Config
-    ):
-        self._dispatch, self._launches, self._config = dispatch, launches, config
-        self._taken = {"answers": 0, "decisions": 0, "words": 0, "ended": 0}
-
-    def take(self) -> dict[str, Table]:
-        """Return a table for each kind of event."""
-        dispatch, launches, config = self._dispatch, self._launches, self._config
-        decisions = self._new("decisions", dispatch.front.decisions)
-        words = self._new("words", dispatch.words)
-        offers, reports = dispatch.take_logs()
-        answers = self._new("answers", dispatch.front.answers)
-        return {
-            "answers": columns(answers, ("cycle", "ticket", "code", "argument")),
-            "decisions": decision_table(decisions),
-            "done": done_table(decisions),
-            "warps": warp_table(decisions, launches, config),
-            "words": word_table(words, launches, config),
-            "offers": _offers(offers, dispatch.words, launches, config),
-            "reports": placed(reports) | {"status": reports[3].view(np.uint64)},
-            "ended": _ended(self._new("ended", dispatch.ended)),
-            "errors": columns([], ("cycle", "source", "code", "argument")),
-        }
-
-    def take_lean(self) -> dict[str, Table]:
-        """Return the tables that sums over blocks need, with the columns that they need."""
-        words = self._new("words", self._dispatch.words)
-        offers, reports = self._dispatch.take_logs()
-        answers = self._new("answers", self._dispatch.front.answers)
-        return {
-            "answers": columns(answers, ("cycle", "ticket", "code", "argument")),
-            "decisions": decision_table(self._new("decisions", self._dispatch.front.decisions)),
-            "words": columns([row[:3] for row in words], ("cycle", "place", "ticket")),
-            "offers": placed(offers) | {"ticket": offers[3].view(np.uint64)},
-            "reports": placed(reports) | {"status": reports[3].view(np.uint64)},
-            "ended": _ended(self._new("ended", self._dispatch.ended)),
-        }
-
-    def _new(self, kind: str, rows: Sequence[Row]) -> Sequence[Row]:
-        """Return what was appended since the last time."""
-        first, self._taken[kind] = self._taken[kind], len(rows)
-        return rows[first:]
 
 
 def check(config: Config, kill_every: int | None = None) -> None:
@@ -213,18 +179,6 @@ def check(config: Config, kill_every: int | None = None) -> None:
         raise WarploomError(f"kill_every is {kill_every}; legal with sm_kill = False: none")
 
 
-def check_launches(launches: Sequence[LaunchDescriptor]) -> None:
-    """Refuse launches that the model does not cover.
-
-    Raises
-    ------
-    WarploomError
-        If they differ in priority.
-    """
-    if len({launch.priority for launch in launches}) > 1:
-        raise WarploomError("priority differs between launches; legal: one value for all")
-
-
 def check_policy(config: Config) -> None:
     """Refuse a placement policy that the model does not know.
 
@@ -234,22 +188,3 @@ def check_policy(config: Config) -> None:
         If the policy is not predicted.
     """
     check_predicted(config.policy, PREDICTED_POLICIES, PREDICTED_IN)
-
-
-def _offers(
-    log: Integers, words: Sequence[Resident], launches: Sequence[LaunchDescriptor], config: Config
-) -> Table:
-    """Return offers, in order of decision, of launches that became resident."""
-    # Tickets rise in order of hand-over.
-    tickets = np.array([ticket for _, _, ticket, _ in words], np.int64)
-    places = np.array([place for _, place, _, _ in words], np.int64)
-    rows = np.searchsorted(tickets, log[3])
-    launched = {ticket: launches[number] for _, _, ticket, number in words}
-    return offer_table(log, places[rows], launched, config)
-
-
-def _ended(ended: Sequence[tuple[int, ...]]) -> Table:
-    table = columns(ended, ("cycle", "ticket", "fate", "cycles"))
-    # No launch of a replay fails or is drained: none has a code or a next block.
-    nothing = ("code", "next_x", "next_y", "next_z")
-    return table | {name: zeros(len(ended)) for name in nothing}

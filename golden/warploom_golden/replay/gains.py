@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from warploom_golden.replay.event_model import check, check_launches
+from warploom_golden.replay.event_model import check
 from warploom_golden.replay.machine import RELAXATIONS, Machine, relaxed
-from warploom_spec import Config, LaunchDescriptor
+from warploom_spec import Config, LaunchDescriptor, WarploomError
 
 
 @dataclass(frozen=True)
@@ -85,6 +85,25 @@ def find_gains(
         for knee in knees
         for name, machine in machines.items()
     ]
+
+
+def check_launches(launches: Sequence[LaunchDescriptor]) -> None:
+    """Refuse launches that stand in no line.
+
+    Raises
+    ------
+    WarploomError
+        If they differ in priority.
+    """
+    if len({launch.priority for launch in launches}) > 1:
+        raise WarploomError("priority differs between launches; legal: one value for all")
+
+
+def line_cycles(
+    launches: Sequence[LaunchDescriptor], config: Config, seed: int, knee: int | None = None
+) -> int:
+    """Return the cycles of launches in one line on a configuration's hardware, nothing relaxed."""
+    return round(run_cycles(Workload(launches, config, seed), Machine.of(config), knee))
 
 
 def run_cycles(work: Workload, machine: Machine, knee: int | None = None) -> float:

@@ -1,7 +1,6 @@
 """The host's side: bus port, doorbell mailbox, execution units."""
 
 from warploom.host.bus_port import BusPort
-from warploom.host.completion_queue import CompletionQueue
 from warploom.host.execution_unit import ExecutionUnit
 from warploom.host.front_end import FrontEnd
 from warploom.host.host_registers import HostRegisters
@@ -10,7 +9,6 @@ from warploom.host.task_units import TaskUnits
 
 __all__ = [
     "BusPort",
-    "CompletionQueue",
     "ExecutionUnit",
     "FrontEnd",
     "HostRegisters",

@@ -2,25 +2,23 @@
 
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Signal, Value
+from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from warploom.lib.bits import before
 from warploom.lib.fifo import SyncFIFO
-from warploom_spec import Config, host_packets, layouts, queue_packets
+from warploom_spec import Config, queue_packets
 from warploom_spec.layouts import TICKET_BITS
 
 
 class LaunchAnswers(wiring.Component):
-    """Remember in order which sections wait for the launch path; send the stops of aborts.
+    """Remember in order which sections wait for the launch path; send the aborts.
 
     Parameters
     ----------
     config : Config
         ``sections``: each waits for one answer at most.
-    queues : bool, optional
-        Behind it is QueuedLaunchPath: its packets, and commands for streams.
     """
 
     section: Signal
@@ -28,8 +26,8 @@ class LaunchAnswers(wiring.Component):
     aborts: Signal
     ticket: Signal
     launch_answer: "data.View[data.StructLayout]"
-    stop_answer: "data.View[data.StructLayout]"
-    stop: stream.Interface
+    abort_answer: "data.View[data.StructLayout]"
+    abort: stream.Interface
     awaits: Signal
     launched: Signal
     aborted: Signal
@@ -37,18 +35,9 @@ class LaunchAnswers(wiring.Component):
     command_answer: "data.View[data.StructLayout]"
     commanded: Signal
 
-    def __init__(self, config: Config, *, queues: bool = False) -> None:
-        self._sections, self._queues = config.sections, queues
-        make_stop = queue_packets.launch_abort if queues else layouts.launch_stop
-        make_answer = queue_packets.queue_answer if queues else layouts.launch_answer
-        make_code = queue_packets.queue_code if queues else host_packets.stop_answer
-        commands = {
-            # The section's command goes out in the next cycle, and is answered a cycle later.
-            "commands": In(1),
-            "command_answer": In(make_code(config).layout()),
-            # The section was answered in the cycle before. Registers.
-            "commanded": Out(config.sections),
-        }
+    def __init__(self, config: Config) -> None:
+        self._sections = config.sections
+        code = queue_packets.queue_code(config).layout()
         self._bits = max(1, (config.sections - 1).bit_length())
         super().__init__(
             {
@@ -58,17 +47,20 @@ class LaunchAnswers(wiring.Component):
                 "launches": In(1),
                 "aborts": In(1),
                 "ticket": In(TICKET_BITS),
-                # The launch path's answers, in the order of launches and of stops.
-                "launch_answer": In(make_answer(config).layout()),
-                "stop_answer": In(make_code(config).layout()),
-                # The oldest stop, from the second cycle after `aborts` on. A register.
-                "stop": Out(stream.Signature(make_stop(config).layout())),
+                # The section's command goes out in the next cycle, and is answered a cycle later.
+                "commands": In(1),
+                "command_answer": In(code),
+                # The launch path's answers, in the order of launches and of aborts.
+                "launch_answer": In(queue_packets.queue_answer(config).layout()),
+                "abort_answer": In(code),
+                # The oldest abort, from the second cycle after `aborts` on. A register.
+                "abort": Out(stream.Signature(queue_packets.launch_abort(config).layout())),
                 # The section waits for an answer. Registers.
                 "awaits": Out(config.sections),
                 # The section was answered in the cycle before. Registers.
                 "launched": Out(config.sections),
                 "aborted": Out(config.sections),
-                **(commands if queues else {}),
+                "commanded": Out(config.sections),
             }
         )
 
@@ -76,14 +68,12 @@ class LaunchAnswers(wiring.Component):
         del platform
         m = Module()
         self._in_order(m, "launch", self.launches, self.launch_answer, self.launched)
-        self._in_order(m, "abort", self.aborts, self.stop_answer, self.aborted)
-        self._send_stops(m)
+        self._in_order(m, "abort", self.aborts, self.abort_answer, self.aborted)
+        self._a_cycle_later(m)
+        self._send_aborts(m)
         sent = Signal(self._sections)
-        sends: Value = self.launches | self.aborts
-        answered: Value = self.launched | self.aborted
-        if self._queues:
-            self._a_cycle_later(m)
-            sends, answered = sends | self.commands, answered | self.commanded
+        sends = self.launches | self.aborts | self.commands
+        answered = self.launched | self.aborted | self.commanded
         m.d.comb += sent.eq(Cat(sends & (self.section == k) for k in range(self._sections)))
         m.d.sync += self.awaits.eq((self.awaits | sent) & ~answered)
         return m
@@ -95,20 +85,20 @@ class LaunchAnswers(wiring.Component):
             Cat(self.command_answer.valid & (section == k) for k in range(self._sections))
         )
 
-    def _send_stops(self, m: Module) -> None:
-        """Queue the stops. A register stands behind the queue: many blocks compare the ticket."""
-        m.submodules.stops = stops = SyncFIFO(width=TICKET_BITS, depth=self._sections)
-        ticket = Signal(TICKET_BITS, name="stop_ticket", reset_less=True)
-        valid = Signal(name="stop_valid")
+    def _send_aborts(self, m: Module) -> None:
+        """Queue the aborts. A register stands behind the queue: many blocks compare the ticket."""
+        m.submodules.queued_aborts = queued = SyncFIFO(width=TICKET_BITS, depth=self._sections)
+        ticket = Signal(TICKET_BITS, name="abort_ticket", reset_less=True)
+        valid = Signal(name="abort_valid")
         m.d.comb += [
-            stops.w_en.eq(self.aborts),
-            stops.w_data.eq(self.ticket),
-            stops.r_en.eq(~valid | self.stop.ready),
-            self.stop.valid.eq(valid),
-            self.stop.payload.ticket.eq(ticket),
+            queued.w_en.eq(self.aborts),
+            queued.w_data.eq(self.ticket),
+            queued.r_en.eq(~valid | self.abort.ready),
+            self.abort.valid.eq(valid),
+            self.abort.payload.ticket.eq(ticket),
         ]
-        with m.If(stops.r_en):
-            m.d.sync += [valid.eq(stops.r_rdy), ticket.eq(stops.r_data)]
+        with m.If(queued.r_en):
+            m.d.sync += [valid.eq(queued.r_rdy), ticket.eq(queued.r_data)]
 
     def _in_order(self, m: Module, name: str, sends: Signal, answer: Any, answered: Signal) -> None:
         """Queue the sections that sent one kind of command; say which one was answered."""

@@ -9,31 +9,28 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from warploom.lib.bits import before
-from warploom_spec import Config, host_packets, layouts
+from warploom_spec import Config, host_packets, queue_packets
 from warploom_spec.host_commands import (
     FLAG_SKIP_PRIMARY,
     LAUNCH_COMMANDS,
+    STREAM_COMMANDS,
     TASK_WORDS,
     UNIT_COMMANDS,
+    WAIT_WORDS,
     Opcode,
     launch_words,
+    mask_words,
     run_words,
 )
 from warploom_spec.host_errors import HostError
-from warploom_spec.queue_host import (
-    WAIT_WORDS,
-    QueueHostOpcode,
-    mask_words,
-    queued_launch_words,
-)
 from warploom_spec.queue_packets import FIRST_WAIT_WORD, QueueOpcode
 
 _MASK_WORD: Final = 1
 #: What each command for streams is to the launch path.
 _QUEUE_OPCODES: Final = {
-    QueueHostOpcode.PREEMPT: QueueOpcode.PREEMPT,
-    QueueHostOpcode.RESUME: QueueOpcode.RESUME,
-    QueueHostOpcode.ABORT_STREAMS: QueueOpcode.ABORT_STREAMS,
+    Opcode.PREEMPT: QueueOpcode.PREEMPT,
+    Opcode.RESUME: QueueOpcode.RESUME,
+    Opcode.ABORT_STREAMS: QueueOpcode.ABORT_STREAMS,
 }
 
 
@@ -48,9 +45,7 @@ class Verdict(wiring.Component):
     config : Config
         ``sections``, ``units``, ``cores_per_unit``, widths of a launch.
     launches : bool
-        Whether there is a launch path; without one LAUNCH and ABORT are unknown.
-    queues : bool, optional
-        Whether the launch path is QueuedLaunchPath.
+        Whether there is a launch path; without one its commands are unknown.
     """
 
     task: Signal
@@ -69,13 +64,8 @@ class Verdict(wiring.Component):
     commands: Signal
     opcode: Signal
 
-    def __init__(self, config: Config, *, launches: bool, queues: bool = False) -> None:
-        self._config, self._has_launches, self._queues = config, launches, queues
-        commands = {
-            # A command for streams is sent, if a section is judged: a `QueueOpcode`.
-            "commands": Out(1),
-            "opcode": Out(2),
-        }
+    def __init__(self, config: Config, *, launches: bool) -> None:
+        self._config, self._has_launches = config, launches
         super().__init__(
             {
                 # The task of a section that may be judged in the next cycle.
@@ -98,7 +88,9 @@ class Verdict(wiring.Component):
                 # A launch or an abort is sent, if a section is judged.
                 "launches": Out(1),
                 "aborts": Out(1),
-                **(commands if queues else {}),
+                # A command for streams is sent, if a section is judged: a `QueueOpcode`.
+                "commands": Out(1),
+                "opcode": Out(2),
             }
         )
 
@@ -120,12 +112,9 @@ class Verdict(wiring.Component):
         if self._has_launches:
             to_launch_path = reduce(or_, (is_opcode[opcode] for opcode in LAUNCH_COMMANDS))
             wrong_field, argument = self._too_large(m)
-            too_large = is_opcode[Opcode.LAUNCH] & wrong_field
-        is_command: Value = C(0, 1)
-        if self._queues:
-            is_command, wrong_mask = self._look_at_command(m, run)
-            to_launch_path = to_launch_path | is_command
-            too_large = too_large | (is_command & wrong_mask)
+            is_command = Cat(is_opcode[opcode] for opcode in STREAM_COMMANDS).any()
+            out_of_range = is_command & self._wrong_mask(m)
+            too_large = (is_opcode[Opcode.LAUNCH] & wrong_field) | out_of_range
             argument = Mux(is_command, _MASK_WORD, argument)
         here = (is_opcode[opcode] for opcode in Opcode if opcode not in LAUNCH_COMMANDS)
         known = reduce(or_, here) | to_launch_path
@@ -150,6 +139,9 @@ class Verdict(wiring.Component):
                     )
                 case Opcode.LAUNCH:
                     return ((too_large, HostError.FIELD_RANGE),)
+                case Opcode.PREEMPT | Opcode.RESUME | Opcode.ABORT_STREAMS:
+                    # `too_large` says it of their masks, too.
+                    return ()
                 case _:
                     assert_never(opcode)
 
@@ -174,8 +166,11 @@ class Verdict(wiring.Component):
             self.launches.eq(sends & is_opcode[Opcode.LAUNCH]),
             self.aborts.eq(sends & is_opcode[Opcode.ABORT]),
         ]
-        if self._queues:
+        if self._has_launches:
             m.d.comb += self.commands.eq(sends & is_command)
+        for opcode, number in _QUEUE_OPCODES.items():
+            with m.If(is_opcode[opcode]):
+                m.d.comb += self.opcode.eq(int(number))
         disconnects = is_opcode[Opcode.DISCONNECT] & ~refused
         m.d.sync += self.disconnected.eq(
             (self.disconnected | (unit_selected & disconnects.replicate(config.units)))
@@ -183,25 +178,14 @@ class Verdict(wiring.Component):
         )
         return m
 
-    def _look_at_command(self, m: Module, run: Any) -> tuple[Value, Signal]:
-        """Return whether it is a command for streams, and whether its mask is wrong."""
+    def _wrong_mask(self, m: Module) -> Signal:
+        """Return whether a mask names no stream, or one that does not exist."""
         words: Any = data.View(mask_words(self._config).layout(), self.task)
         above = words.mask[1 << self._config.stream_bits :]
-        is_one = {
-            ours: before(m, f"is_{opcode.name.lower()}", run.opcode == int(opcode))
-            for opcode, ours in _QUEUE_OPCODES.items()
-        }
-        number: Value = C(0, 2)
-        for ours, here in is_one.items():
-            number = number | (here.replicate(2) & int(ours))
-        m.d.comb += self.opcode.eq(number)
-        wrong = ~words.mask.any() | (above.any() if len(above) else C(0, 1))
-        return reduce(or_, is_one.values()), before(m, "wrong_mask", wrong)
+        return before(m, "wrong_mask", ~words.mask.any() | (above.any() if len(above) else 0))
 
     def _wrong_waits(self, launch: Any) -> dict[int, Value]:
         """Return for each word of a pair whether the pair counts, and cannot be waited for."""
-        if not self._queues:
-            return {}
         found: dict[int, Value] = {}
         for k in range(WAIT_WORDS):
             above = launch[f"wait{k}_stream"][self._config.stream_bits :]
@@ -228,8 +212,7 @@ class Verdict(wiring.Component):
 
     def _too_large(self, m: Module) -> tuple[Signal, Signal]:
         """Return whether a launch's value is too large for its field, and the field's word."""
-        queues = self._queues
-        words = (queued_launch_words if queues else launch_words)(self._config)
+        words = launch_words(self._config)
         launch: Any = data.View(words.layout(), self.task)
         too_large: Value = C(0, 1)
         chosen: Value = C(0, host_packets.FAILURE_BITS)
@@ -237,8 +220,8 @@ class Verdict(wiring.Component):
             chosen = Mux(wrong, word, chosen)
             too_large = too_large | wrong
         # A field without bits holds 0 alone. A pair's words are behind these.
-        fields = layouts.launch_descriptor(self._config).fields
-        narrow = (field for field in fields if not (queues and field.name == "mode"))
+        fields = queue_packets.queued_launch(self._config).fields
+        narrow = (field for field in fields if not field.name.startswith("wait"))
         for field in sorted(narrow, key=lambda f: -words.by_name[f.name].word):
             above = launch[field.name][field.bits :]
             if len(above):

@@ -18,23 +18,20 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from warploom.host.bus_port import BusPort, axil_signature
-from warploom.host.completion_queue import CompletionQueue
 from warploom.host.execution_unit import ExecutionUnit, cores_signature
 from warploom.host.host_registers import HostRegisters
 from warploom.host.mailbox import Mailbox
 from warploom.host.task_units import connect_unit
-from warploom.launch import LaunchPath
-from warploom.launch.launch_path import PERSISTENT
+from warploom.launch.launch_path import LaunchPath
 from warploom.sm_side import IndexReadArbiter
 from warploom_spec import STALL_CAUSES, Config, layouts
 from warploom_spec.layouts import PLACES
 
 #: Clock domains, all with the clock of `sync`: BusPort's, reset by `rst`; HostRegisters', reset by
-#: a register of `rst`; LaunchPath's, reset by a register of `rst` and of the soft reset; that of
-#: all other registers, reset by a register of `rst` and of a soft reset that is forced.
+#: a register of `rst`; that of all other registers, reset by a register of `rst` and of a soft
+#: reset that is forced.
 _BUS: Final = "bus"
 _REGISTERS: Final = "registers"
-_PATH: Final = "path"
 _CORE: Final = "core"
 
 
@@ -48,8 +45,8 @@ class FrontEnd(wiring.Component):
     ----------
     config : Config
         As for the parts.
-    first_number : int, optional
-        Number of each launch's first block, for tests of the numbers' wrap.
+    first_ticket, first_clock : int, optional
+        The first launch's ticket and the clock's first value, for tests of their wraps.
     """
 
     axil: Any
@@ -63,19 +60,19 @@ class FrontEnd(wiring.Component):
     data: Any
     data_valid: Signal
 
-    def __init__(self, config: Config, *, first_number: int = 0) -> None:
-        self._queue = CompletionQueue(config)
-        self._make(
+    def __init__(
+        self,
+        config: Config,
+        *,
+        first_ticket: int = 1,
+        first_clock: int = 0,
+    ) -> None:
+        self._config = config
+        self._path = path = LaunchPath(
             config,
-            LaunchPath(config, first_number=first_number, soft_reset=True, resets_itself=False),
-            HostRegisters(config),
-            Mailbox(config),
+            first_ticket=first_ticket,
+            first_clock=first_clock,
         )
-
-    def _make(self, config: Config, path: Any, registers: HostRegisters, mailbox: Mailbox) -> None:
-        """Keep the blocks that version 2 of the map has others for, and make the ports."""
-        self._config, self._path = config, path
-        self._registers, self._mailbox = registers, mailbox
         members = path.signature.members
         reads = (
             {
@@ -108,20 +105,20 @@ class FrontEnd(wiring.Component):
         """Build the core."""
         del platform
         m = Module()
-        config = self._config
-        port, registers, mailbox = BusPort(config), self._registers, self._mailbox
-        path = self._path
+        config, path = self._config, self._path
+        port, registers = BusPort(config), HostRegisters(config)
+        mailbox = Mailbox(config)
         self._add(m, "bus_port", port, _BUS)
         self._add(m, "registers", registers, _REGISTERS)
         self._add(m, "mailbox", mailbox)
-        queue = self._add_launch_path(m)
+        self._add(m, "launch_path", path)
         arbiter = IndexReadArbiter(config) if config.makes_indices else None
         if arbiter is not None:
             self._add(m, "read_arbiter", arbiter)
         self._reset(m, registers)
         wiring.connect(m, wiring.flipped(self.axil), port.axil)
         self._bus(m, port, registers, mailbox)
-        self._control(m, registers, mailbox, path, queue, arbiter)
+        self._control(m, registers, mailbox, arbiter)
         self._launches(m, registers, mailbox)
         self._units(m, registers, mailbox)
         self._sms(m, path)
@@ -133,13 +130,6 @@ class FrontEnd(wiring.Component):
         """Add a block whose registers are in a domain."""
         m.submodules[name] = DomainRenamer(domain)(block)
 
-    def _add_launch_path(self, m: Module) -> Any:
-        """Add the launch path; return the block with its records."""
-        renamed = DomainRenamer({"sync": _PATH, PERSISTENT: _CORE})
-        m.submodules.launch_path = renamed(self._path)
-        self._add(m, "completion_queue", self._queue)
-        return self._queue
-
     def _reset(self, m: Module, registers: HostRegisters) -> None:
         """Make the clock domains.
 
@@ -148,7 +138,6 @@ class FrontEnd(wiring.Component):
         late = {
             _REGISTERS: ResetSignal(),
             _CORE: ResetSignal() | registers.forced_next,
-            **self._path_reset(registers),
         }
         resets: dict[str, Value] = {_BUS: ResetSignal()}
         for name, reset in late.items():
@@ -158,10 +147,6 @@ class FrontEnd(wiring.Component):
         for name, reset in resets.items():
             m.domains += ClockDomain(name, local=True)
             m.d.comb += [ClockSignal(name).eq(ClockSignal()), ResetSignal(name).eq(reset)]
-
-    def _path_reset(self, registers: HostRegisters) -> dict[str, Value]:
-        """Return LaunchPath's domain, with its reset of a cycle later."""
-        return {_PATH: ResetSignal() | registers.restart_next}
 
     def _bus(self, m: Module, port: BusPort, registers: HostRegisters, mailbox: Mailbox) -> None:
         """Let both blocks see every access; each refuses what is not its own.
@@ -196,11 +181,10 @@ class FrontEnd(wiring.Component):
         m: Module,
         registers: HostRegisters,
         mailbox: Mailbox,
-        path: Any,
-        queue: Any,
         arbiter: IndexReadArbiter | None,
     ) -> None:
         """Connect soft reset, records, SMs and counters."""
+        path: Any = self._path
         idle = [path.idle, ~mailbox.waiting]
         index_errors = []
         if arbiter is not None:
@@ -212,9 +196,9 @@ class FrontEnd(wiring.Component):
             path.soft_reset_active.eq(registers.soft_reset_active),
             path.restart.eq(registers.restart),
             registers.idle.eq(reduce(and_, idle)),
-            queue.pop.eq(registers.pop),
-            registers.oldest.eq(queue.oldest),
-            registers.records.eq(queue.records),
+            path.pop.eq(registers.pop),
+            registers.oldest.eq(path.oldest),
+            registers.records.eq(path.records),
             path.enable.eq(registers.enable),
             registers.room.eq(path.room),
             registers.lost.eq(path.lost),
@@ -231,24 +215,21 @@ class FrontEnd(wiring.Component):
             m.d.comb += getattr(registers, name).eq(getattr(path, name))
 
     def _launches(self, m: Module, registers: HostRegisters, mailbox: Mailbox) -> None:
-        """Connect launches, aborts, streams, answers and records."""
-        path = self._path
-        wiring.connect(m, mailbox.stop, path.stop)
-        wiring.connect(m, path.ended, self._queue.ended)
-        self._launch(m, mailbox)
-        m.d.comb += [
-            mailbox.stop_answer.eq(path.stop_answer),
-            path.clear_stream.payload.eq(registers.clear_stream),
-            path.clear_stream.valid.eq(registers.clear_stream_valid),
-        ]
-
-    def _launch(self, m: Module, mailbox: Mailbox) -> None:
-        """Connect launches and their answers."""
-        path = self._path
+        """Connect launches, commands, aborts, streams, their answers and times."""
+        path: Any = self._path
+        wiring.connect(m, mailbox.abort, path.abort)
         m.d.comb += [
             path.launch.payload.eq(mailbox.launch),
             path.launch.valid.eq(mailbox.launch_valid),
             mailbox.launch_answer.eq(path.answer),
+            path.command.eq(mailbox.command),
+            mailbox.command_answer.eq(path.command_answer),
+            mailbox.abort_answer.eq(path.abort_answer),
+            path.clear_stream.stream.eq(registers.clear_stream),
+            path.clear_stream.valid.eq(registers.clear_stream_valid),
+            registers.completed.eq(mailbox.completed),
+            path.launch_timeout.eq(registers.launch_timeout),
+            registers.clock.eq(path.clock),
             # No mapping table is there yet.
             path.tables.eq(0),
         ]

@@ -13,7 +13,6 @@ from amaranth.lib.wiring import In, Out
 from warploom.host._record_wait import RecordWait
 from warploom.lib.bits import before
 from warploom_spec import STALL_CAUSES, Config, host_packets, layouts, timing
-from warploom_spec.host_commands import RECORD_WORDS, record_words
 from warploom_spec.host_registers import (
     IDENTITY,
     MAP_VERSION,
@@ -22,12 +21,6 @@ from warploom_spec.host_registers import (
     config_crc,
     params,
     registers,
-)
-from warploom_spec.queue_host import (
-    QUEUE_MAP_VERSION,
-    QueueInterrupt,
-    queued_params,
-    queued_registers,
 )
 from warploom_spec.queue_packets import FINAL_RECORD_WORDS, final_record_words
 
@@ -46,8 +39,6 @@ class HostRegisters(wiring.Component):
     ----------
     config : Config
         All of it: CONFIG_CRC is made of every field.
-    stream_queues : bool, optional
-        The registers of version 2 of the map (``docs/host/stream_queues.md``).
     """
 
     write: "data.View[data.StructLayout]"
@@ -67,10 +58,9 @@ class HostRegisters(wiring.Component):
     completed: Signal
     clock: Signal
 
-    def __init__(self, config: Config, *, stream_queues: bool = False) -> None:
-        self._config, self._queues = config, stream_queues
-        self._words = queued_registers(config) if stream_queues else registers(config)
-        oldest = final_record_words(config) if stream_queues else record_words(config)
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self._words = registers(config)
         units, sms, counts = config.units, config.sms, timing(config).error_counter_bits
         record = layouts.error_record(config).layout()
         swap = {
@@ -79,14 +69,6 @@ class HostRegisters(wiring.Component):
             "order_swap_valid": Out(1),
         }
         index_errors = {"index_error": In(record), "index_error_count": In(counts)}
-        queues = {
-            # LAUNCH_TIMEOUT: in the cycle after its write. A register.
-            "launch_timeout": Out(32),
-            # The launch path's.
-            "clock": In(64),
-            # A section of the mailbox has completed.
-            "completed": In(1),
-        }
         super().__init__(
             {
                 # A write that commits in the next cycle.
@@ -99,13 +81,12 @@ class HostRegisters(wiring.Component):
                 "answer": Out(host_packets.bus_answer(config).layout()),
                 # A level, a cycle after IRQ_STATUS.
                 "irq": Out(1),
-                # The completion queue's (of version 2: the record queue's); `pop` is 1 in the
-                # cycle of the write's commit.
-                "oldest": In(oldest.layout()),
+                # The record queue's; `pop` is 1 in the cycle of the write's commit.
+                "oldest": In(final_record_words(config).layout()),
                 "records": In(range(config.records + 1)),
                 "pop": Out(1),
-                # The launch path's (of version 2: a bit a priority) and the bus port's.
-                "room": In(1 << config.priority_bits if stream_queues else 1),
+                # The launch path's, a bit for each priority, and the bus port's.
+                "room": In(1 << config.priority_bits),
                 "refused": In(32),
                 # Clear a broken stream: a cycle after the write.
                 "clear_stream": Out(config.stream_bits),
@@ -137,7 +118,12 @@ class HostRegisters(wiring.Component):
                 "restart_next": Out(1),
                 # With `restart_next`: the soft reset waited in vain, and all else is reset too.
                 "forced_next": Out(1),
-                **(queues if stream_queues else {}),
+                # LAUNCH_TIMEOUT: in the cycle after its write. A register.
+                "launch_timeout": Out(32),
+                # The launch path's.
+                "clock": In(64),
+                # A section of the mailbox has completed.
+                "completed": In(1),
             }
         )
 
@@ -154,13 +140,7 @@ class HostRegisters(wiring.Component):
         self._act(m, write, written)
         self._sms(m, write, written, shown)
         self._others(shown)
-        if self._queues:
-            self._store(m, write, written["LAUNCH_TIMEOUT"], self.launch_timeout)
-            shown |= {
-                "LAUNCH_TIMEOUT": self.launch_timeout,
-                "CLOCK_LOW": self.clock[:32],
-                "CLOCK_HIGH": self.clock[32:],
-            }
+        self._store(m, write, written["LAUNCH_TIMEOUT"], self.launch_timeout)
         self._answer_reads(m, shown)
         return m
 
@@ -204,10 +184,8 @@ class HostRegisters(wiring.Component):
 
     def _constants(self) -> dict[str, Value]:
         config = self._config
-        version = QUEUE_MAP_VERSION if self._queues else MAP_VERSION
-        found = {"ID": IDENTITY, "VERSION": version, "CONFIG_CRC": config_crc(config)}
-        numbers = queued_params(config) if self._queues else params(config)
-        for field, value in numbers:
+        found = {"ID": IDENTITY, "VERSION": MAP_VERSION, "CONFIG_CRC": config_crc(config)}
+        for field, value in params(config):
             name = f"PARAMS{field.word}"
             found[name] = found.get(name, 0) | value << field.low
         return {name: C(value, 32) for name, value in found.items()}
@@ -275,8 +253,7 @@ class HostRegisters(wiring.Component):
         self, m: Module, write: Any, written: dict[str, Value], shown: dict[str, Value]
     ) -> None:
         """Keep the interrupt's registers; an event wins over a write that clears its bit."""
-        bits: type[Interrupt | QueueInterrupt] = QueueInterrupt if self._queues else Interrupt
-        enable = Signal(len(bits), name="irq_enable")
+        enable = Signal(len(Interrupt), name="irq_enable")
         threshold = Signal(_THRESHOLD_BITS)
         self._store(m, write, written["IRQ_ENABLE"], enable)
         self._store(m, write, written["IRQ_THRESHOLD"], threshold)
@@ -284,21 +261,19 @@ class HostRegisters(wiring.Component):
         forced = Signal()
         m.d.sync += [lost_before.eq(self.lost), forced.eq(self.forced_next)]
         events: dict[IntEnum, Value] = {
-            bits.ERROR: reduce(or_, (record.valid for record in self._error_records.values())),
-            bits.SM_LOST: (self.lost & ~lost_before).any(),
-            bits.RESET_DONE: self.restart,
-            bits.RESET_FORCED: forced,
+            Interrupt.ERROR: reduce(or_, (record.valid for record in self._error_records.values())),
+            Interrupt.SM_LOST: (self.lost & ~lost_before).any(),
+            Interrupt.RESET_DONE: self.restart,
+            Interrupt.COMMAND_DONE: self.completed,
+            Interrupt.RESET_FORCED: forced,
         }
-        if self._queues:
-            events[QueueInterrupt.COMMAND_DONE] = self.completed
         held = {bit: Signal(name=f"irq_{bit.name.lower()}") for bit in events}
         for bit, event in events.items():
             cleared = written["IRQ_STATUS"] & write.data[int(bit)]
             m.d.sync += held[bit].eq((held[bit] & ~cleared) | event)
         level = Mux(threshold == 0, self.records != 0, self.records >= threshold)
-        if self._queues:
-            level = level | self._late(m, write, written, shown)
-        status = Cat(level, *(held[bit] for bit in sorted(held)))
+        late = self._late(m, write, written, shown)
+        status = Cat(level | late, *(held[bit] for bit in sorted(held)))
         m.d.sync += self.irq.eq((status & enable).any())
         shown |= {"IRQ_ENABLE": enable, "IRQ_STATUS": status, "IRQ_THRESHOLD": threshold}
 
@@ -370,15 +345,17 @@ class HostRegisters(wiring.Component):
         """Add what other blocks say."""
         padding = C(0, 8 - self._config.units)
         oldest = Value.cast(self.oldest)
-        records = FINAL_RECORD_WORDS if self._queues else RECORD_WORDS
         shown |= {
             "RECORDS": self.records,
             "ROOM": self.room,
             "REFUSED": self.refused,
+            "LAUNCH_TIMEOUT": self.launch_timeout,
+            "CLOCK_LOW": self.clock[:32],
+            "CLOCK_HIGH": self.clock[32:],
             "UNIT_STATE": Cat(self.busy, padding, self.disconnected, padding, self.missing),
             "DISPATCHER_ERRORS": self.dispatch_error_count,
             **({"INDEX_ERRORS": self.index_error_count} if self._config.makes_indices else {}),
-            **{f"RECORD{k}": oldest.word_select(k, 32) for k in range(records)},
+            **{f"RECORD{k}": oldest.word_select(k, 32) for k in range(FINAL_RECORD_WORDS)},
             **{f"STALL_{c.upper()}": getattr(self, f"stall_{c}") for c in STALL_CAUSES},
             **{f"STRAYS{k}": self.strays[k] for k in range(self._config.units)},
         }

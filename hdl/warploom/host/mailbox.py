@@ -12,7 +12,7 @@ from warploom.host._launch_answers import LaunchAnswers
 from warploom.host._outcome import Outcome, choose_word
 from warploom.host._verdict import Verdict
 from warploom.lib.bits import before, number_of
-from warploom_spec import Config, host_packets, layouts
+from warploom_spec import Config, host_packets, queue_packets
 from warploom_spec.host_commands import (
     COMMANDS,
     FLAG_SKIP_PRIMARY,
@@ -20,9 +20,11 @@ from warploom_spec.host_commands import (
     TASK_WORDS,
     Opcode,
     abort_words,
+    mask_words,
     run_words,
 )
 from warploom_spec.host_map import OFFSETS, SECTION_BASE, SECTION_BYTES, SECTION_WORDS
+from warploom_spec.queue_packets import WAIT_BITS
 from warploom_spec.word_layout import WordLayout
 
 #: Sections that completed in the cycle before, with code and argument.
@@ -37,7 +39,7 @@ def _offsets(access: str) -> list[int]:
 
 
 class Mailbox(wiring.Component):
-    """Answer the sections' commands, or hand them to their units and to the launch path.
+    """Answer the sections' commands, or hand them to their units and to LaunchPath.
 
     Parameters
     ----------
@@ -103,16 +105,23 @@ class Mailbox(wiring.Component):
     def _launch_path_ports(self) -> dict[str, Any]:
         """Return what goes to the launch path and comes from it."""
         config = self._config
+        code = queue_packets.queue_code(config).layout()
         return {
             # A launch, one cycle after its doorbell's write commits.
-            "launch": Out(layouts.launch_descriptor(config).layout()),
+            "launch": Out(queue_packets.queued_launch(config).layout()),
             "launch_valid": Out(1),
             # Pulses: the doorbell of the oldest section that waits for this answer is 0 two cycles
             # later.
-            "launch_answer": In(layouts.launch_answer(config).layout()),
+            "launch_answer": In(queue_packets.queue_answer(config).layout()),
+            # A command for streams, two cycles after its doorbell's write commits. A register.
+            "command": Out(queue_packets.queue_command(config).layout()),
+            # A cycle after the command.
+            "command_answer": In(code),
             # An abort, three cycles after its doorbell's write commits, at the earliest.
-            "stop": Out(stream.Signature(layouts.launch_stop(config).layout())),
-            "stop_answer": In(host_packets.stop_answer(config).layout()),
+            "abort": Out(stream.Signature(queue_packets.launch_abort(config).layout())),
+            "abort_answer": In(code),
+            # A section completed in the cycle before. A register.
+            "completed": Out(1),
         }
 
     def elaborate(self, platform: object) -> Module:
@@ -141,64 +150,36 @@ class Mailbox(wiring.Component):
         ]
         answered: Value = completes
         awaits: Value = C(0, sections)
-        ticket: Value = C(0, 32)
+        kept: Value = C(0, 32 + WAIT_BITS)
         if self._launches:
             ringing = Signal()
             m.d.sync += ringing.eq(rings.any())
             waits = self._send(m, ringing, number, judged, verdict)
-            answered = reduce(or_, self._answered(waits), answered)
+            answered = answered | waits.launched | waits.aborted | waits.commanded
             awaits = waits.awaits
             explained += self._explain_answers(m, waits)
-            ticket = self._keep_tickets(m, rings, waits.launched)
+            kept = self._keep_answers(m, rings, waits.launched)
             m.d.comb += self.waiting.eq(doorbell.any())
         interrupted = Signal(sections)
         m.d.comb += interrupted.eq(doorbell & ~awaits & closed.replicate(sections))
         ended = Cat(done.valid & ~closed for done in self.done)
-        m.d.sync += doorbell.eq((doorbell | rings) & ~(answered | interrupted | ended))
-        self._tell(m, answered | interrupted | ended)
+        completed = answered | interrupted | ended
+        m.d.sync += doorbell.eq((doorbell | rings) & ~completed)
+        if self._launches:
+            m.d.sync += self.completed.eq(completed.any())
         self._read(
             m,
             self._keep_outcomes(m, doorbell, rings, interrupted, closed, explained),
-            ticket,
+            kept,
             shut,
         )
         return m
-
-    #: QueuedMailbox has these, and the methods up to `_kept_words`, in another way.
-    _KEPT_BITS = 32
-    _queues = False
-
-    @property
-    def _aborts(self) -> tuple[Any, Any]:
-        """The port of aborts, and that of their answers."""
-        return self.stop, self.stop_answer
-
-    @property
-    def _kept_answer(self) -> Any:
-        """What is kept of a launch's answer beside code and argument."""
-        return self.launch_answer.ticket
-
-    def _answered(self, waits: LaunchAnswers) -> tuple[Signal, ...]:
-        """Return the sections that the launch path answered in the cycle before."""
-        return waits.launched, waits.aborted
-
-    def _tell(self, m: Module, completes: Value) -> None:
-        """Tell who hears of it which sections complete."""
 
     def _layouts(self) -> dict[int, WordLayout]:
         """Return the words of each command that is known here and has more than word 0."""
         return {
             opcode: make(self._config) for opcode, make in COMMANDS.items() if self._knows(opcode)
         }
-
-    def _launched_fields(self, launch: Any) -> dict[str, Value]:
-        """Return the fields of `launch`, from the words of the task."""
-        return {f.name: launch[f.name] for f in layouts.launch_descriptor(self._config).present}
-
-    def _kept_words(self, m: Module, kept: Value, is_ticket: Value, offset: Value) -> list[Value]:
-        """Return the words that show what is kept of a launch's answer."""
-        del offset
-        return [before(m, "shown_ticket", kept & is_ticket.replicate(32))]
 
     def _close(self, m: Module) -> tuple[Value, Value]:
         """Return whether accesses are refused, and whether what stands in the sections ends.
@@ -271,26 +252,30 @@ class Mailbox(wiring.Component):
             before(m, f"launch_{name}", before(m, f"new_launch_{name}", launched[name]))
             for name in ("code", "argument")
         )
-        stopped = before(m, "stop_code", before(m, "new_stop_code", self._aborts[1].code))
+        aborted, commanded = (
+            before(m, f"{name}_code", before(m, f"new_{name}_code", answer.code))
+            for name, answer in (("abort", self.abort_answer), ("command", self.command_answer))
+        )
         return [
             (self._explained(m, waits.launched), code, argument),
-            (self._explained(m, waits.aborted), stopped, C(0, 1)),
+            (self._explained(m, waits.aborted), aborted, C(0, 1)),
+            (self._explained(m, waits.commanded), commanded, C(0, 1)),
         ]
 
-    def _keep_tickets(self, m: Module, rings: Signal, launched: Signal) -> Value:
-        """Keep the tickets of the sections' launches; return that of the section that is read."""
-        tickets: memory.Memory = memory.Memory(
-            shape=self._KEPT_BITS, depth=1 << self._bits, init=[]
-        )
-        m.submodules.tickets = tickets
-        writer = tickets.write_port()
-        reader = tickets.read_port(domain="comb")
-        held = Signal(self._config.sections, name="ticket_held")
+    def _keep_answers(self, m: Module, rings: Signal, launched: Signal) -> Value:
+        """Keep ticket and number of the sections' launches; return the read section's."""
+        depth = 1 << self._bits
+        answers: memory.Memory = memory.Memory(shape=32 + WAIT_BITS, depth=depth, init=[])
+        m.submodules.answers = answers
+        writer = answers.write_port()
+        reader = answers.read_port(domain="comb")
+        held = Signal(self._config.sections, name="answer_held")
+        answer: Any = self.launch_answer
         m.d.comb += [
             writer.addr.eq(number_of(launched)),
-            writer.data.eq(before(m, "new_ticket", self._kept_answer)),
+            writer.data.eq(before(m, "new_answer", Cat(answer.ticket, answer["count"]))),
             writer.en.eq(launched.any()),
-            reader.addr.eq(before(m, "ticket_section", self._address(self.read.address)[1])),
+            reader.addr.eq(before(m, "answer_section", self._address(self.read.address)[1])),
         ]
         m.d.sync += held.eq((held | launched) & ~rings)
         return Mux(Array(held)[reader.addr], reader.data, 0)
@@ -376,9 +361,7 @@ class Mailbox(wiring.Component):
         ``task`` is read a cycle before, when its section is ``section``; ``judged`` is the same in
         the cycle of the judgement. All units see the same fields.
         """
-        m.submodules.verdict = verdict = Verdict(
-            self._config, launches=self._launches, queues=self._queues
-        )
+        m.submodules.verdict = verdict = Verdict(self._config, launches=self._launches)
         m.d.comb += [
             verdict.task.eq(task),
             verdict.section.eq(section),
@@ -404,27 +387,41 @@ class Mailbox(wiring.Component):
     def _send(
         self, m: Module, ringing: Value, number: Signal, judged: Signal, verdict: Verdict
     ) -> LaunchAnswers:
-        """Send a launch or an abort to the launch path if it may be; return who awaits answers."""
+        """Send a command to the launch path if it may be; return who awaits answers."""
         config = self._config
-        m.submodules.launch_answers = waits = LaunchAnswers(config, queues=self._queues)
-        launch: Any = data.View(self._layouts()[Opcode.LAUNCH].layout(), judged)
-        stop, stop_answer = self._aborts
+        m.submodules.launch_answers = waits = LaunchAnswers(config)
         abort: Any = data.View(abort_words(config).layout(), judged)
-        for name, value in self._launched_fields(launch).items():
-            m.d.comb += self.launch[name].eq(value)
+        masked: Any = data.View(mask_words(config).layout(), judged)
+        command: Any = self.command
+        self._show_launch(m, judged)
         m.d.comb += [
             self.launch_valid.eq(ringing & verdict.launches),
             waits.section.eq(number),
             waits.launches.eq(self.launch_valid),
             waits.aborts.eq(ringing & verdict.aborts),
+            waits.commands.eq(ringing & verdict.commands),
             waits.ticket.eq(abort.ticket),
             waits.launch_answer.eq(self.launch_answer),
-            waits.stop_answer.eq(stop_answer),
+            waits.abort_answer.eq(self.abort_answer),
+            waits.command_answer.eq(self.command_answer),
         ]
-        wiring.connect(m, waits.stop, wiring.flipped(stop))
+        m.d.sync += [
+            command.valid.eq(waits.commands),
+            command.opcode.eq(verdict.opcode),
+            command.mask.eq(masked.mask),
+        ]
+        wiring.connect(m, waits.abort, wiring.flipped(self.abort))
         return waits
 
-    def _read(self, m: Module, outcomes: list[Outcome], ticket: Value, shut: Value) -> None:
+    def _show_launch(self, m: Module, judged: Signal) -> None:
+        """Show the fields of `launch`, from the words of the task."""
+        launch: Any = data.View(self._layouts()[Opcode.LAUNCH].layout(), judged)
+        flags = {f"wait{k}_valid": launch.flags[k] for k in range(self._config.launch_waits)}
+        for field in queue_packets.queued_launch(self._config).present:
+            value = flags[field.name] if field.name in flags else launch[field.name]
+            m.d.comb += self.launch[field.name].eq(value)
+
+    def _read(self, m: Module, outcomes: list[Outcome], kept: Value, shut: Value) -> None:
         """Answer a read two cycles after its sampling.
 
         The words come in three steps: choice of the word, the section's word, all sections' words.
@@ -432,10 +429,15 @@ class Mailbox(wiring.Component):
         inside, _, offset = self._address(self.read.address)
         named = Cat(offset == word.offset // 4 for word in SECTION_WORDS).any()
         answers = before(m, "in_map", inside & named)
-        is_ticket = before(m, "is_ticket", inside & (offset == OFFSETS["RESULT0"] // 4))
+        is_ticket, is_count = (
+            before(m, name, inside & (offset == OFFSETS[word] // 4))
+            for name, word in (("is_ticket", "RESULT0"), ("is_count", "RESULT1"))
+        )
+        count = Cat(C(0, 32 - WAIT_BITS), kept[32:] & is_count.replicate(WAIT_BITS))
         answered = before(m, "answered", answers & ~shut)
         words = [
-            *self._kept_words(m, ticket, is_ticket, offset),
+            before(m, "shown_ticket", kept[:32] & is_ticket.replicate(32)),
+            before(m, "shown_count", count),
             *(outcome.word for outcome in outcomes),
             *(outcome.error_word for outcome in outcomes),
         ]

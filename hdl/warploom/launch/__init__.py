@@ -1,9 +1,8 @@
-"""A launch from its ticket to its final record."""
+"""From a launch to the dispatcher, and from its end to its record."""
 
+from warploom.launch.kernel_queue import KernelQueue
 from warploom.launch.launch_check import LaunchCheck
 from warploom.launch.launch_path import LaunchPath
+from warploom.launch.record_queue import RecordQueue
 
-__all__ = [
-    "LaunchCheck",
-    "LaunchPath",
-]
+__all__ = ["KernelQueue", "LaunchCheck", "LaunchPath", "RecordQueue"]

@@ -3,7 +3,7 @@
 from warploom_host.driver import HostDriver
 from warploom_host.index_shapes import IndexShapes
 from warploom_host.outcomes import CommandFailed, HostTimeout, Outcome, Record, code_name
-from warploom_host.stream_driver import Event, StreamDriver, Streams
+from warploom_host.streams import Event, Streams
 
 __all__ = [
     "CommandFailed",
@@ -13,7 +13,6 @@ __all__ = [
     "IndexShapes",
     "Outcome",
     "Record",
-    "StreamDriver",
     "Streams",
     "code_name",
 ]

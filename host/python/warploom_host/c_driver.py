@@ -4,7 +4,9 @@ from pathlib import Path
 from typing import Final
 
 #: The driver's files beside the generated ``warploom_host.h``.
-FILES: Final = ("warploom.h", "warploom.c")
+FILES: Final = tuple(
+    f"warploom{part}.{end}" for part in ("", "_shapes", "_streams") for end in "hc"
+)
 
 
 def c_driver() -> dict[str, str]:

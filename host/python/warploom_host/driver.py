@@ -4,7 +4,7 @@ It needs two functions that reach the core, such as those of a bench, a debugger
 window. Nothing here sleeps: a call that waits reads again and again, ``patience`` times at most.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from warploom_host.outcomes import CommandFailed, HostTimeout, Outcome, Record
@@ -12,21 +12,25 @@ from warploom_spec.config import Config
 from warploom_spec.errors import ErrorCode, WarploomError
 from warploom_spec.host_commands import (
     FLAG_SKIP_PRIMARY,
+    INLINE_WORD,
+    WAIT_WORDS,
     Opcode,
     abort_words,
     command_words,
     launch_words,
-    record_words,
+    mask_words,
     run_words,
 )
 from warploom_spec.host_map import RESULT_WORDS, SECTION_WORDS, Word, section_address
-from warploom_spec.host_registers import (
-    IDENTITY,
-    MAP_VERSION,
-    config_crc,
-    registers,
-)
+from warploom_spec.host_registers import IDENTITY, MAP_VERSION, config_crc, registers
 from warploom_spec.launch import LaunchDescriptor
+from warploom_spec.queue import RecordKind
+from warploom_spec.queue_packets import (
+    FINAL_RECORD_WORDS,
+    FIRST_WAIT_WORD,
+    WAIT_BITS,
+    final_record_words,
+)
 from warploom_spec.word_layout import WordLayout
 
 Read = Callable[[int], int]
@@ -34,6 +38,8 @@ Write = Callable[[int, int], None]
 #: Turns of waiting before a call gives up.
 PATIENCE: Final = 100_000
 _SECTION: Final = {word.name: word for word in SECTION_WORDS}
+#: Fields of a record under other names.
+_RECORD_NAMES: Final = {"word2": "cycles", "reset_as_drain": "drained"}
 
 
 class HostDriver:
@@ -61,9 +67,6 @@ class HostDriver:
         From every call: if a value fits no field, a section does not exist or is busy.
     """
 
-    #: The version of the map that this driver knows: major [31:16], minor [15:0].
-    map_version = MAP_VERSION
-
     def __init__(
         self,
         read32: Read,
@@ -79,17 +82,13 @@ class HostDriver:
         self._patience = patience
         self._wait_irq = wait_irq
         self._barrier = barrier
-        self._registers: Mapping[str, Word] = {word.name: word for word in self._map()}
-
-    def _map(self) -> tuple[Word, ...]:
-        """Return the registers of the driver's version of the map."""
-        return registers(self._config)
+        self._registers: Mapping[str, Word] = {word.name: word for word in registers(config)}
 
     def identify(self) -> None:
         """Raise `WarploomError` unless the core is Warploom's, of this map and configuration."""
         expected = {
             "ID": (IDENTITY, 0xFFFFFFFF),
-            "VERSION": (self.map_version, 0xFFFF0000),
+            "VERSION": (MAP_VERSION, 0xFFFF0000),
             "CONFIG_CRC": (config_crc(self._config), 0xFFFFFFFF),
         }
         for name, (value, mask) in expected.items():
@@ -99,24 +98,25 @@ class HostDriver:
 
     # Commands
 
-    def submit_launch(self, section: int, launch: LaunchDescriptor) -> None:
-        """Write a launch into a section and ring its doorbell."""
-        self._submit_launch(section, launch, launch_words(self._config), {})
-
-    def _submit_launch(
-        self,
-        section: int,
-        launch: LaunchDescriptor,
-        layout: WordLayout,
-        waits: Mapping[str, int],
+    def submit_launch(
+        self, section: int, launch: LaunchDescriptor, waits: Sequence[tuple[int, int]] = ()
     ) -> None:
-        """Write a launch's words, and the fields ``waits`` beside its own."""
+        """Write a launch into a section and ring its doorbell.
+
+        ``waits`` are pairs (stream, count): it begins after so many launches of the stream.
+        """
+        if len(waits) > self._config.launch_waits:
+            most = self._config.launch_waits
+            raise WarploomError(f"the launch waits for {len(waits)} pairs; legal: 0 to {most}")
+        layout = launch_words(self._config)
         grid = dict(zip(("gx", "gy", "gz"), launch.grid, strict=True))
         block = dict(zip(("dx", "dy", "dz"), launch.block, strict=True))
-        given = {"opcode": int(Opcode.LAUNCH), "flags": 0, "parameter": 0} | grid | block
-        given |= {f"inline{n}": value for n, value in enumerate(launch.inline)} | dict(waits)
+        head = {"opcode": int(Opcode.LAUNCH), "flags": (1 << len(waits)) - 1, "parameter": 0}
+        given = head | grid | block | _pairs(waits)
+        given |= {f"inline{n}": value for n, value in enumerate(launch.inline)}
         rest = {name: int(getattr(launch, name, 0)) for name in layout.by_name if name not in given}
-        self._submit(section, layout, given | rest)
+        used = FIRST_WAIT_WORD + len(waits) if waits else INLINE_WORD + 2 * self._config.inline_args
+        self._submit(section, layout, given | rest, used)
 
     def submit_task(
         self,
@@ -149,6 +149,22 @@ class HostDriver:
         fields = {"opcode": int(Opcode.ABORT), "flags": 0, "parameter": 0, "ticket": ticket}
         self._submit(section, abort_words(self._config), fields)
 
+    def submit_preempt(self, section: int, streams: int) -> None:
+        """Ask to hold the streams of a mask, and to stop what runs of them."""
+        self._submit_mask(section, Opcode.PREEMPT, streams)
+
+    def submit_resume(self, section: int, streams: int) -> None:
+        """Ask to let the streams of a mask go on."""
+        self._submit_mask(section, Opcode.RESUME, streams)
+
+    def submit_abort_streams(self, section: int, streams: int) -> None:
+        """Ask to end all launches of the mask's streams that were accepted so far."""
+        self._submit_mask(section, Opcode.ABORT_STREAMS, streams)
+
+    def _submit_mask(self, section: int, opcode: Opcode, streams: int) -> None:
+        fields = {"opcode": int(opcode), "flags": 0, "parameter": 0, "mask": streams}
+        self._submit(section, mask_words(self._config), fields)
+
     def submit_disconnect(self, section: int) -> None:
         """Ask that a section runs no more commands."""
         fields = {"opcode": int(Opcode.DISCONNECT), "flags": 0, "parameter": 0}
@@ -166,12 +182,9 @@ class HostDriver:
             ticket=self.section(section, "RESULT0"),
             succeeded=self.section(section, "STATUS"),
             parts=self.section(section, "ASSIGNED"),
-            **self._numbers(self.section(section, "RESULT1")),
+            task=(result := self.section(section, "RESULT1")) & 0xFF,
+            number=result >> 16,
         )
-
-    def _numbers(self, result: int) -> dict[str, int]:
-        """Return the fields of RESULT1."""
-        return {"task": result & 0xFF}
 
     def wait(self, section: int) -> Outcome:
         """Poll until a section's command is complete.
@@ -194,12 +207,20 @@ class HostDriver:
         CommandFailed
             If it is refused for another reason.
         """
-        return self._launched(section, lambda: self.submit_launch(section, launch)).ticket
+        return self.launch_after(section, launch, ()).ticket
 
-    def _launched(self, section: int, submit: Callable[[], None]) -> Outcome:
-        """Submit a launch until its queue has room; return its outcome."""
+    def launch_after(
+        self, section: int, launch: LaunchDescriptor, waits: Sequence[tuple[int, int]]
+    ) -> Outcome:
+        """Launch a kernel that waits for pairs (stream, count); return ticket and number.
+
+        Raises
+        ------
+        CommandFailed
+            If it is refused, but not because its queue is full.
+        """
         for _ in range(self._patience):
-            submit()
+            self.submit_launch(section, launch, waits)
             outcome = self.wait(section)
             if outcome.code != ErrorCode.QUEUE_FULL:
                 return self._checked(section, outcome)
@@ -213,6 +234,24 @@ class HostDriver:
     def abort(self, section: int, ticket: int) -> None:
         """End a launch; its record says what became of it."""
         self.submit_abort(section, ticket)
+        self._checked(section, self.wait(section))
+
+    def preempt(self, section: int, streams: int) -> None:
+        """Hold the streams of a mask, and stop what runs of them.
+
+        A record of kind 2 tells when all is back.
+        """
+        self.submit_preempt(section, streams)
+        self._checked(section, self.wait(section))
+
+    def resume(self, section: int, streams: int) -> None:
+        """Let the streams of a mask go on."""
+        self.submit_resume(section, streams)
+        self._checked(section, self.wait(section))
+
+    def abort_streams(self, section: int, streams: int) -> None:
+        """Abort all launches of the mask's streams that were accepted so far."""
+        self.submit_abort_streams(section, streams)
         self._checked(section, self.wait(section))
 
     def results(self, section: int, count: int = RESULT_WORDS) -> list[int]:
@@ -233,11 +272,14 @@ class HostDriver:
 
     def _record(self) -> Record:
         """Read the oldest record."""
-        layout = record_words(self._config)
-        fields = layout.unpack([self.register(f"RECORD{word}") for word in range(3)])
-        return Record(
-            **{name: fields[name] for name in Record.__dataclass_fields__ if name in fields}
-        )
+        words = [self.register(f"RECORD{word}") for word in range(FINAL_RECORD_WORDS)]
+        named = final_record_words(self._config).unpack(words)
+        fields = {_RECORD_NAMES.get(name, name): value for name, value in named.items()}
+        counts, skipped = fields.pop("word3"), fields.pop("word4")
+        if fields["kind"] == RecordKind.PREEMPT:
+            fields |= {"met_finished": fields["cycles"], "cycles": 0, "met_skipped": skipped}
+            fields |= {"met_killed": counts & 0xFFFF, "met_drained": counts >> 16}
+        return Record(**fields)
 
     def wait_record(self) -> Record:
         """Take the oldest final record as soon as there is one.
@@ -267,6 +309,23 @@ class HostDriver:
         return bits
 
     # Control
+
+    def set_launch_timeout(self, cycles: int) -> None:
+        """End a launch that stays longer than so many cycles at a stretch; 0: none."""
+        self.write_register("LAUNCH_TIMEOUT", cycles)
+
+    def set_irq_timeout(self, cycles: int) -> None:
+        """Let a record that waits so many cycles raise ``irq``; 0: never."""
+        self.write_register("IRQ_TIMEOUT", cycles)
+
+    def clock(self) -> int:
+        """Return the clock whose low half stands in records."""
+        high = self.register("CLOCK_HIGH")
+        while True:
+            before, low = high, self.register("CLOCK_LOW")
+            high = self.register("CLOCK_HIGH")
+            if high == before:
+                return high << 32 | low
 
     def clear_stream(self, stream: int) -> None:
         """Mend a stream that a failed launch broke."""
@@ -331,21 +390,19 @@ class HostDriver:
             raise WarploomError(f"section is {section}; legal: 0 to {self._config.sections - 1}")
         return section_address(section, name)
 
-    def _submit(self, section: int, layout: WordLayout, fields: Mapping[str, int]) -> None:
+    def _submit(
+        self, section: int, layout: WordLayout, fields: Mapping[str, int], used: int = 0
+    ) -> None:
+        """Write a command's words and ring; ``used`` of them, or as many as have fields."""
         doorbell = self._section(section, "DOORBELL")
         words = layout.pack(fields)
         if self._read(doorbell):
             raise WarploomError(f"section {section} is busy; wait for its last command first")
-        used = self._used(layout, fields)
+        used = used or 1 + max(field.word + (field.bits > 32) for field in layout.fields)
         for number, word in enumerate(words[:used]):
             self._write(self._section(section, f"T{number}"), word)
         self._write(doorbell, 1)
         self._settle()
-
-    def _used(self, layout: WordLayout, fields: Mapping[str, int]) -> int:
-        """Return how many words of a command are written."""
-        del fields
-        return 1 + max(field.word + (field.bits > 32) for field in layout.fields)
 
     def _settle(self) -> None:
         """Let no later read pass the writes before."""
@@ -356,3 +413,11 @@ class HostDriver:
         if outcome.code:
             raise CommandFailed(section, outcome)
         return outcome
+
+
+def _pairs(waits: Sequence[tuple[int, int]]) -> dict[str, int]:
+    """Return the fields of the pairs that a launch waits for, and of those that do not count."""
+    fields: dict[str, int] = {}
+    for k, (stream, count) in enumerate([*waits, *[(0, 0)] * (WAIT_WORDS - len(waits))]):
+        fields |= {f"wait{k}_stream": stream, f"wait{k}_count": count % (1 << WAIT_BITS)}
+    return fields

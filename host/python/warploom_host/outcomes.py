@@ -43,7 +43,7 @@ class Outcome:
     task : int
         Number of the task.
     number : int
-        Of a launch in its stream, low 16 bits; 0 in version 1 of the map.
+        Of a launch in its stream, low 16 bits.
     """
 
     code: int
@@ -53,7 +53,7 @@ class Outcome:
     succeeded: int
     parts: int
     task: int
-    number: int = 0
+    number: int
 
 
 @dataclass(frozen=True)
@@ -77,8 +77,6 @@ class Record:
         was accepted, when its first block was offered, and when this record was made.
     met_finished, met_killed, met_drained, met_skipped : int
         Of a PREEMPT: what became of the launches that it met.
-
-    From `stream` on all is 0 in version 1 of the map.
     """
 
     ticket: int
@@ -88,11 +86,11 @@ class Record:
     kind: int
     kills: int
     drained: int
-    stream: int = 0
-    offered: int = 0
-    accepted: int = 0
-    first_offer: int = 0
-    made: int = 0
+    stream: int
+    offered: int
+    accepted: int
+    first_offer: int
+    made: int
     met_finished: int = 0
     met_killed: int = 0
     met_drained: int = 0

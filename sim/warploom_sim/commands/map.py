@@ -44,7 +44,7 @@ DRIVER_PRESET = "default"
     "--driver",
     metavar="DIR",
     type=OutputFolder(),
-    help="Write the driver in C into DIR instead: warploom.h, warploom.c, warploom_host.h.",
+    help="Write the driver in C into DIR instead: warploom*.h, warploom*.c, warploom_host.h.",
 )
 @json_option(help="Also write paths and CONFIG_CRC to FILE.")
 def register_map(

@@ -105,7 +105,7 @@ def preempt(
     Latency is counted from an urgent launch's acceptance to its first block. The tables compare it
     with waiting for a window of 8 launches, with synchronous launching, and with published figures.
 
-    With --rtl the modes run on the RTL of QueuedLaunchPath. Every event is compared with the
+    With --rtl the modes run on the RTL of LaunchPath. Every event is compared with the
     model's, and each urgent launch with the law of how long it may take.
 
     The exit code is 0, 1 if RTL and model differ or the law is broken, 2 if the input was refused,

@@ -13,28 +13,34 @@ import numpy as np
 from warploom_golden.replay.event_tables import Table
 from warploom_sim.replay.bench.records import (
     ANSWER,
+    ASKED,
+    HEARD_WORDS,
     LOOKED,
     POPPED,
     TRESPASS,
     heard_packet,
 )
 from warploom_sim.replay.event_files import EventFile
-from warploom_spec import Fate
+from warploom_spec import Config, ErrorCode
 
 #: The host's file, in the folder of its run.
 HEARD: Final = "heard.bin"
-#: `fate` in a record's word 1: finished; aborted; failed.
-_FATES: Final = {
-    Fate.FINISHED: 0,
-    Fate.KILLED: 1,
-    Fate.DRAINED: 1,
-    Fate.SKIPPED: 1,
-    Fate.ABORTED: 1,
-    Fate.FAILED: 2,
+#: Lowest bit of each field in a record's word 1.
+_WORD_1: Final = {
+    "code": 0,
+    "fate": 8,
+    "kind": 11,
+    "kills": 14,
+    "reset_as_drain": 17,
+    "stream": 18,
+    "offered": 24,
 }
 #: The response SLVERR.
 _SLVERR: Final = 2
-_WORDS: Final = 6
+#: IRQ_STATUS's bit of a command that completed: nobody clears it.
+_COMMAND_DONE: Final = 1 << 4
+#: Codes of a launch for which there was no room: QUEUE_FULL, COMPLETION_FULL.
+_AGAIN: Final = (int(ErrorCode.QUEUE_FULL), int(ErrorCode.COMPLETION_FULL))
 
 
 class HostReads:
@@ -43,31 +49,37 @@ class HostReads:
     Parameters
     ----------
     heard : dict of str to array
-        The host's file: cycle, kind, and six words a row.
+        The host's file: cycle, kind, and eight words a row.
     answers, ended : dict of str to array
-        LaunchPath's answers, refusals for a full queue among them, and its final records; both were
-        compared with the model's.
+        LaunchPath's answers, refusals for a full queue among them, and its final records;
+        both were compared with the model's.
+    config : Config
+        The configuration.
 
     Attributes
     ----------
     records, results : int
-        Final records of which all six words are right, and launches of which ERROR and RESULT0 are.
+        Final records of which all words are right, and launches of which ERROR, RESULT0 and RESULT1
+        are.
     problems : list of str
         What is wrong, in words: the first record, the first launch, the first look at the interrupt
-        and the refused access.
+        or at ROOM, and the refused access.
     wrong : int
         Records, launches and looks that are wrong or lack.
     """
 
-    def __init__(self, heard: Table, answers: Table, ended: Table):
-        words = np.stack([heard[f"word{k}"] for k in range(_WORDS)], axis=1).astype(np.int64)
+    def __init__(self, heard: Table, answers: Table, ended: Table, config: Config):
+        words = np.stack([heard[f"word{k}"] for k in range(HEARD_WORDS)], axis=1).astype(np.int64)
         self._cycles, self._kinds = heard["cycle"], heard["kind"]
         self._words = words
         self.wrong, self.problems = 0, list[str]()
-        self.results = self._agree("launch", ("ERROR", "RESULT0"), ANSWER, _answers(answers))
-        names = tuple(f"RECORD{k}" for k in range(_WORDS))
+        self.results = self._agree(
+            "launch", ("ERROR", "RESULT0", "RESULT1"), ANSWER, _answers(answers)
+        )
+        names = tuple(f"RECORD{k}" for k in range(HEARD_WORDS))
         self.records = self._agree("record", names, POPPED, _records(ended))
         self._look()
+        self._ask(1 << config.priority_bits)
         self._trespass()
 
     def _of(self, kind: int) -> tuple[np.ndarray, np.ndarray]:
@@ -103,7 +115,7 @@ class HostReads:
         afterwards, are at least what RECORDS says.
         """
         cycles, words = self._of(LOOKED)
-        for cycle, (records, status, threshold, before, after, _) in zip(
+        for cycle, (records, status, threshold, before, after, *_) in zip(
             cycles.tolist(), words.tolist(), strict=True
         ):
             enough = records >= max(1, threshold)
@@ -114,8 +126,11 @@ class HostReads:
                 wrong.append("`irq` is 0")
             if enough and not status & 1:
                 wrong.append("IRQ_STATUS has bit 0 at 0")
-            if status >> 1:
-                wrong.append(f"IRQ_STATUS is {status:#x}: no error happened, no SM was lost")
+            # It looks after a command's end only.
+            if status & ~1 != _COMMAND_DONE:
+                wrong.append(
+                    f"IRQ_STATUS is {status:#x}: commands ended, no error happened, no SM was lost"
+                )
             if wrong:
                 self._note(
                     f"in cycle {cycle:,} RECORDS is {records:,}, the threshold {threshold:,}, and"
@@ -123,6 +138,25 @@ class HostReads:
                 )
         if not len(words):
             self._note("the host never read RECORDS")
+
+    def _ask(self, priorities: int) -> None:
+        """Hold ROOM against the answer to the launch that the host rings when its bit is 1."""
+        rows = np.flatnonzero((self._kinds == ASKED) | (self._kinds == ANSWER))
+        pairs = zip(rows.tolist(), [*rows[1:].tolist(), None], strict=True)
+        for row, after in pairs:
+            room, priority, *_ = self._words[row].tolist()
+            if self._kinds[row] != ASKED:
+                continue
+            wrong = room >> priorities != 0
+            if room >> priority & 1:
+                rung = after is not None and self._kinds[after] == ANSWER
+                wrong |= not rung or int(self._words[after, 0]) & 0xFF in _AGAIN
+            if wrong:
+                self._note(
+                    f"in cycle {int(self._cycles[row]):,} ROOM is {room:#x}, with {priorities}"
+                    f" priorities; the launch of priority {priority} that is rung again if bit"
+                    f" {priority} is 1 has room then"
+                )
 
     def _trespass(self) -> None:
         """Hold the one access that the map does not have, at the end, against REFUSED."""
@@ -145,7 +179,7 @@ class HostReads:
             self.problems.append(problem)
 
 
-def read(folder: Path, answers: Table, ended: Table) -> HostReads:
+def read(folder: Path, answers: Table, ended: Table, config: Config) -> HostReads:
     """Read the host's file and compare.
 
     Raises
@@ -156,23 +190,21 @@ def read(folder: Path, answers: Table, ended: Table) -> HostReads:
     file = EventFile(folder / HEARD, heard_packet())
     parts = [*iter(file.read, None), file.finish()]
     heard = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-    return HostReads(heard, answers, ended)
+    return HostReads(heard, answers, ended, config)
 
 
-def _answers(answers: Table) -> list[tuple[int, int]]:
-    """Return ERROR and RESULT0 of each answer: code, core 0, argument; ticket or 0."""
-    codes, arguments = answers["code"].tolist(), answers["argument"].tolist()
-    tickets = answers["ticket"].tolist()
+def _answers(answers: Table) -> list[tuple[int, ...]]:
+    """Return ERROR (code, core 0, argument), RESULT0 (ticket or 0) and RESULT1 (number or 0)."""
+    columns = (answers[name].tolist() for name in ("code", "argument", "ticket", "count"))
     return [
-        (code | argument << 16, ticket)
-        for code, argument, ticket in zip(codes, arguments, tickets, strict=True)
+        (code | argument << 16, ticket, count << 16)
+        for code, argument, ticket, count in zip(*columns, strict=True)
     ]
 
 
 def _records(ended: Table) -> list[tuple[int, ...]]:
-    """Return the six words of each final record."""
-    columns = (ended[name].tolist() for name in ("ticket", "code", "fate", "cycles"))
-    return [
-        (ticket, code | _FATES[Fate(fate)] << 8, cycles, 0, 0, 0)
-        for ticket, code, fate, cycles in zip(*columns, strict=True)
-    ]
+    """Return the eight words of each final record."""
+    names = ("ticket", "word2", "word3", "word4", "accepted", "first_offer", "made")
+    first, *rest = (ended[name].tolist() for name in names)
+    parts = [ended[name].astype(np.int64) << low for name, low in _WORD_1.items()]
+    return list(zip(first, np.sum(parts, axis=0).tolist(), *rest, strict=True))

@@ -3,11 +3,12 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from warploom_golden.replay import event_model, queued_events
+from warploom_golden.replay import event_model
 from warploom_golden.replay.event_front import judge
 from warploom_golden.replay.event_model import Piece
 from warploom_golden.replay.gains import Workload
-from warploom_golden.replay.queued_source import Waits
+from warploom_golden.replay.host_source import HostCycles
+from warploom_golden.replay.replay_source import Waits
 from warploom_sim.replay.request import RECORDED, ReplayRequest
 from warploom_sim.traces.event_waits import EventWaits
 from warploom_sim.traces.kept_waits import KeptWaits, check_streams, keep_waits
@@ -73,16 +74,14 @@ def priorities_of(request: ReplayRequest) -> dict[int, int]:
 
 def waits_of(
     trace: Trace, launches: Sequence[LaunchDescriptor], config: Config, request: ReplayRequest
-) -> KeptWaits | None:
-    """Return what launches wait for; None where LaunchPath, which knows no waits, runs them.
+) -> KeptWaits:
+    """Return what launches wait for.
 
     Raises
     ------
     WarploomError
         If the trace has more streams than the configuration.
     """
-    if request.host == "axi" or not (trace.waits.count or request.priorities):
-        return None
     check_streams(trace.path, trace.launches[: len(launches)], config)
     waits = trace.waits if request.keeps_waits else EventWaits()
     refused = [number for number, one in enumerate(launches) if judge(one, config)[0]]
@@ -120,27 +119,16 @@ def event_pieces(
     launches: Sequence[LaunchDescriptor],
     config: Config,
     request: ReplayRequest,
+    waits: KeptWaits,
     arrivals: Sequence[int] | None = None,
-    transfers: Sequence[int] | None = None,
+    host: HostCycles | None = None,
     *,
-    waits: KeptWaits | None = None,
     lean: bool = False,
 ) -> Iterator[Piece]:
     """Yield what the golden event model makes of launches, in this process.
 
     ``waits`` is what `waits_of` returned.
     """
-    if waits is not None:
-        return queued_events.pieces(
-            launches,
-            config,
-            request.seed,
-            request.kill_every,
-            request.knee,
-            arrivals,
-            Waits(waits.pairs, waits.held),
-            lean=lean,
-        )
     return event_model.pieces(
         launches,
         config,
@@ -148,6 +136,7 @@ def event_pieces(
         request.kill_every,
         request.knee,
         arrivals,
-        transfers,
+        Waits(waits.pairs, waits.held),
+        host,
         lean=lean,
     )

@@ -2,7 +2,7 @@
 
 It is given trace, configuration and seed, and writes what the model expects. It knows nothing of
 the RTL's run, not even where that writes; but where a host rings doorbells, in which cycles its
-launches transferred.
+launches transferred, and in which it popped records.
 """
 
 import io
@@ -18,6 +18,7 @@ import numpy as np
 
 from warploom_golden.replay.event_model import Events, Piece
 from warploom_golden.replay.event_tables import Table
+from warploom_golden.replay.host_source import HostCycles
 from warploom_sim.replay.model_input import arrivals_of, event_pieces, launches_of, waits_of
 from warploom_sim.replay.request import ReplayRequest
 from warploom_sim.replay.request_fields import told
@@ -34,24 +35,24 @@ class ModelJob:
     #: With the options that the model may know; all others are those of no request.
     request: ReplayRequest
     config: Config
-    #: File of the cycles in which a host's launches transferred, 64 bits each.
-    transfers: Path | None = None
+    #: File of when a host sent launches and popped records.
+    host_cycles: Path | None = None
 
     def to_json(self) -> str:
         """Return the job as text."""
         job: dict[str, Any] = {"trace": str(self.request.trace), "config": asdict(self.config)}
         job |= {"request": told(self.request)}
-        return json.dumps(job | ({"transfers": str(self.transfers)} if self.transfers else {}))
+        return json.dumps(job | ({"host": str(self.host_cycles)} if self.host_cycles else {}))
 
     @classmethod
     def from_json(cls, text: str) -> "ModelJob":
         """Return the job that was written as text."""
         job = json.loads(text)
-        transfers = job.get("transfers")
+        host = job.get("host")
         return cls(
             request=ReplayRequest(traces=(Path(job["trace"]),), **job["request"]),
             config=config_of(job["config"]),
-            transfers=Path(transfers) if transfers else None,
+            host_cycles=Path(host) if host else None,
         )
 
     def run(self) -> Iterator[Piece]:
@@ -61,18 +62,22 @@ class ModelJob:
             request.trace, device=request.device, strict=False, gpu=request.recorded_gpu
         )
         launches = launches_of(trace, self.config, request)
-        transfers = None
-        if self.transfers:
-            transfers = np.fromfile(self.transfers, "<u8").tolist()
         arrivals = arrivals_of(trace, request)
-        waits = None if transfers else waits_of(trace, launches, self.config, request)
-        return event_pieces(launches, self.config, request, arrivals, transfers, waits=waits)
+        waits = waits_of(trace, launches, self.config, request)
+        host = read_host_cycles(self.host_cycles) if self.host_cycles else None
+        return event_pieces(launches, self.config, request, waits, arrivals, host)
 
 
 def config_of(fields: Mapping[str, Any]) -> Config:
     """Return the configuration whose fields were written as JSON."""
     values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in fields.items()}
     return Config(**values)
+
+
+def read_host_cycles(path: Path) -> HostCycles:
+    """Read from a NumPy archive when a host sent launches and popped records."""
+    with np.load(path) as archive:
+        return HostCycles(archive["sent"].tolist(), archive["pops"].tolist())
 
 
 def write_piece(piece: Piece, file: IO[bytes]) -> None:

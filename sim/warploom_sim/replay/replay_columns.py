@@ -110,8 +110,6 @@ def launch_columns(
 def fates(ended: Table) -> Integers:
     """Return the fates of final records, as `warploom_spec.Fate` has them."""
     given = _signed(ended["fate"])
-    if "kind" not in ended:
-        return given
     names = np.array([Fate[fate.name] for fate in FinalFate], np.int64)
     # A faulty run may show a fate that does not exist.
     return np.where(given < len(names), names[np.minimum(given, len(names) - 1)], given + len(Fate))
@@ -119,8 +117,7 @@ def fates(ended: Table) -> Integers:
 
 def places_left(ended: Table) -> Integers:
     """Return the first cycles in which the places of launches are free, by their final records."""
-    # LaunchPath's record transfers a cycle after that; KernelQueue makes its own in between.
-    return _signed(ended["cycle"]) - (QUEUE_END if "kind" in ended else 1)
+    return _signed(ended["cycle"]) - QUEUE_END
 
 
 def _times(

@@ -107,8 +107,8 @@ class Recorded:
         Events by kind.
     """
 
-    def __init__(self, config: Config, dut: str = "direct"):
-        kinds = record_packets(config, dut)
+    def __init__(self, config: Config):
+        kinds = record_packets(config)
         self._kinds = (*KEPT, *_MORE)
         self._parts: dict[str, list[Table]] = {kind: [] for kind in self._kinds}
         self._offered = np.zeros(1, np.int64)
@@ -179,7 +179,6 @@ def follow(
     *,
     reads: IndexReads | None = None,
     flip: Flip | None = None,
-    dut: str = "direct",
 ) -> Followed:
     """Compare what both write while they run.
 
@@ -201,8 +200,6 @@ def follow(
         Gets the SMs' index reads; None: they are not looked at.
     flip : Flip or None
         A bit of an event to flip.
-    dut : str
-        One of ``replay_bench.DUTS``.
 
     Raises
     ------
@@ -213,7 +210,7 @@ def follow(
     WarploomError
         If the event of which a bit is to be flipped does not come.
     """
-    follower = _Follower(model, folder, model_folder, config, figures, reads, flip, dut)
+    follower = _Follower(model, folder, model_folder, config, figures, reads, flip)
     try:
         follower.run(simulation, report)
         return follower.finish(again)
@@ -233,11 +230,10 @@ class _Follower:
         figures: RunningFigures,
         reads: IndexReads | None,
         flip: Flip | None,
-        dut: str,
     ):
         self._model, self._folder, self._model_folder = model, folder, model_folder
         self._figures = figures
-        packets = record_packets(config, dut)
+        packets = record_packets(config)
         # What is at no port, the model knows alone.
         self._fields = {
             kind: [field.name for field in packet.present] for kind, packet in packets.items()
@@ -249,7 +245,7 @@ class _Follower:
             file.gives_back = True
         if flip:
             self._files[flip.kind].flip(flip.number, flip.bit)
-        self._comparing, self._recorded = Comparing(), Recorded(config, dut)
+        self._comparing, self._recorded = Comparing(), Recorded(config)
         self._stalls: dict[str, int] = {}
         self.pieces = ModelPieces(model, model_folder)
 

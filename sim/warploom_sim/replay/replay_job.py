@@ -1,11 +1,12 @@
 """A trace made ready to be replayed, and what the event model makes of it."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
 from warploom_golden.replay.event_model import Piece
+from warploom_golden.replay.host_source import HostCycles
 from warploom_sim.replay import expected
 from warploom_sim.replay.analysis.running import RunFigures, RunningFigures
 from warploom_sim.replay.bench import axi_bench
@@ -41,26 +42,22 @@ class Job:
     launches: list[LaunchDescriptor]
     config: Config
     request: ReplayRequest
+    waits: KeptWaits
     flip: Flip | None = None
     arrivals: list[int] | None = None
-    waits: KeptWaits | None = None
-
-    @property
-    def dut(self) -> str:
-        """The hardware that runs it: one of ``replay_bench.DUTS``."""
-        return self.request.host if self.waits is None else "queued"
 
     @cached_property
     def demanded(self) -> Expected:
         """What the launches demand of the configuration."""
         streams = len({launch.stream for launch in self.launches})
-        in_order = self.waits is None or streams == 1
+        # What follows a launch that is aborted may have been handed on already, and is taken back.
+        in_order = streams == 1 and self.request.kill_every is None
         return expected.count(self.launches, self.config, self.request, in_order=in_order)
 
     @property
     def event_waits_kept(self) -> int:
         """Waits of the trace that the replay keeps."""
-        return self.waits.kept if self.waits else 0
+        return self.waits.kept
 
     @property
     def event_waits_ignored(self) -> int:
@@ -70,7 +67,7 @@ class Job:
     @property
     def awaited(self) -> list[tuple[int, ...]]:
         """By launch: the launches that it waits for, by pairs or held by its source."""
-        return list(self.waits.awaited) if self.waits else [()] * len(self.launches)
+        return list(self.waits.awaited)
 
     @property
     def recording(self) -> Recording:
@@ -123,7 +120,7 @@ def prepare_launches(
     launches = launches_of(trace, config, request)
     arrivals = arrivals_of(trace, request)
     waits = waits_of(trace, launches, config, request)
-    return Job(trace, launches, config, request, flip, arrivals, waits)
+    return Job(trace, launches, config, request, waits, flip, arrivals)
 
 
 def flip_of(request: ReplayRequest, config: Config) -> Flip | None:
@@ -138,7 +135,7 @@ def flip_of(request: ReplayRequest, config: Config) -> Flip | None:
     of_host = tuple(axi_bench.FAULTS) if request.host == "axi" else ()
     if fault is None or fault in of_host:
         return None
-    kinds = record_packets(config, "queued")
+    kinds = record_packets(config)
     what, *rest = fault.split(".")
     if what == "event" and len(rest) == 3 and rest[0] in kinds:
         kind, *numbers = rest
@@ -151,16 +148,16 @@ def flip_of(request: ReplayRequest, config: Config) -> Flip | None:
 
 
 def model_pieces(
-    job: Job, transfers: Sequence[int] | None = None, *, lean: bool = False
+    job: Job, host: HostCycles | None = None, *, lean: bool = False
 ) -> Iterator[Piece]:
     """Yield what the golden event model makes of a job, in this process."""
     return event_pieces(
         job.launches,
         job.config,
         job.request,
+        job.waits,
         job.arrivals,
-        transfers,
-        waits=job.waits,
+        host,
         lean=lean,
     )
 

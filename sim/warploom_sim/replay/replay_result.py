@@ -91,7 +91,7 @@ class Launches(_Columns):
     held, held_after : array of int64
         For how long its blocks held their slots, summed: in all, and after its last offer.
     end : array of int64
-        Cycle in which its final record transfers.
+        Cycle in which its final record is at `record`.
     left : array of int64
         First cycle in which the place that it had is free.
     blocks : array of int64

@@ -22,7 +22,7 @@ STEPS: Final = 2
 SCOPES: Final = {"verilator": "TOP.bench", "icarus": "clock.bench"}
 #: SMs whose groups are open when the view is.
 OPEN_SMS: Final = 4
-#: Launches that LaunchPath has resident at once.
+#: Launches that are resident at once.
 PLACES: Final = 2
 
 
@@ -72,25 +72,20 @@ def times(cycles: tuple[int, int]) -> tuple[int, int]:
     return (STEPS * (RESET_CYCLES + first) - 1, STEPS * (RESET_CYCLES + last + 1) - 1)
 
 
-def view(config: Config, dut: str = "direct") -> dict[str, list[Shown | Fields]]:
-    """Return what the view shows, by the names of its groups.
-
-    ``dut`` is one of ``replay_bench.DUTS``.
-    """
-    queued = dut == "queued"
+def view(config: Config) -> dict[str, list[Shown | Fields]]:
+    """Return what the view shows, by the names of its groups."""
     places = range(PLACES)
-    launch: tuple[str, ...]
-    launch = ("code", "gx", "gy", "gz", "dx", "dy", "dz", "warp_registers", "shared", "stream")
+    launch = (
+        *("code", "gx", "gy", "gz", "dx", "dy", "dz"),
+        *("warp_registers", "shared", "stream", "priority"),
+    )
     words = ("ticket", "code", "gx", "gy", "gz", "warps")
-    descriptor, answer = layouts.launch_descriptor(config), layouts.launch_answer(config)
-    if queued:
-        descriptor, answer = queue_packets.queued_launch(config), queue_packets.queue_answer(config)
-        launch = (*launch, "priority")
+    descriptor, answer = queue_packets.queued_launch(config), queue_packets.queue_answer(config)
     groups: dict[str, list[Shown | Fields]] = {
         "cycle": [Shown("cycle", 64), Shown("rst")],
         "launch": [
             *(Shown(name) for name in ("launch__valid", "launch__ready")),
-            Shown("room", 1 << config.priority_bits if queued else 1),
+            Shown("room", 1 << config.priority_bits),
             Fields("launch__payload", descriptor, launch),
         ],
         "answer": [Fields("answer", answer, ("valid", "ticket", "code", "argument"))],
@@ -111,32 +106,15 @@ def view(config: Config, dut: str = "direct") -> dict[str, list[Shown | Fields]]
             Shown(f"{report}__ready"),
             Fields(f"{report}__payload", layouts.block_report(config), ("slot", "status")),
         ]
-    groups |= _queue_groups(config) if queued else _path_groups(config)
+    groups |= _queue_groups(config)
     return groups | {
         "lost SMs": [Shown("lost", config.sms)],
         "stalls": [Shown(name, 32) for name in STALLS],
     }
 
 
-def _path_groups(config: Config) -> dict[str, list[Shown | Fields]]:
-    """Return what LaunchPath has of stops and ends."""
-    return {
-        "stop and kill": [
-            *(Shown(name) for name in ("stop__valid", "stop__ready")),
-            Fields("stop__payload", layouts.launch_stop(config), ("ticket", "drain")),
-            Shown("kill", PLACES),
-        ],
-        "final records": [
-            Shown("ended__valid"),
-            Fields(
-                "ended__payload", layouts.end_record(config), ("ticket", "fate", "code", "cycles")
-            ),
-        ],
-    }
-
-
 def _queue_groups(config: Config) -> dict[str, list[Shown | Fields]]:
-    """Return what QueuedLaunchPath has of aborts, of launches that are put back, and of ends."""
+    """Return what there is of aborts, of launches that are put back, and of ends."""
     put_back, record = queue_packets.put_back(config), queue_packets.final_record(config)
     return {
         "abort and kill": [
@@ -156,17 +134,17 @@ def _queue_groups(config: Config) -> dict[str, list[Shown | Fields]]:
     }
 
 
-def wires(config: Config, dut: str = "direct") -> Iterator[str]:
+def wires(config: Config) -> Iterator[str]:
     """Give the Verilog of the wires that only a waveform needs."""
     yield "`ifdef WAVES"
-    for group in view(config, dut).values():
+    for group in view(config).values():
         for part in group:
             if isinstance(part, Fields):
                 yield from part.wires()
     yield "`endif"
 
 
-def signals(config: Config, dut: str = "direct") -> Mapping[str, list[Shown]]:
+def signals(config: Config) -> Mapping[str, list[Shown]]:
     """Return the view's signals, by the names of its groups."""
     return {
         name: [
@@ -174,7 +152,7 @@ def signals(config: Config, dut: str = "direct") -> Mapping[str, list[Shown]]:
             for part in group
             for shown in (part.shown() if isinstance(part, Fields) else [part])
         ]
-        for name, group in view(config, dut).items()
+        for name, group in view(config).items()
     }
 
 
@@ -194,18 +172,16 @@ def check_reached(folder: Path, cycles: tuple[int, int]) -> None:
         )
 
 
-def save_view(waveform: Path, config: Config, request: ReplayRequest, dut: str) -> Path:
+def save_view(waveform: Path, config: Config, request: ReplayRequest) -> Path:
     """Write the view of a replay's waveform beside it, and return its file."""
     path = waveform.with_suffix(".gtkw")
     start = times(request.wave_cycles)[0] if request.wave_cycles else 0
     assert request.simulator
-    write_view(path, waveform, config, request.simulator, start, dut)
+    write_view(path, waveform, config, request.simulator, start)
     return path
 
 
-def write_view(
-    path: Path, waveform: Path, config: Config, simulator: str, start: int, dut: str = "direct"
-) -> None:
+def write_view(path: Path, waveform: Path, config: Config, simulator: str, start: int) -> None:
     """Write a saved view for GTKWave.
 
     Parameters
@@ -220,8 +196,6 @@ def write_view(
         That wrote the waveform.
     start : int
         Time step that the view begins with.
-    dut : str
-        One of ``replay_bench.DUTS``.
     """
     with path.open("w") as file:
         save = GTKWSave(file)
@@ -231,7 +205,7 @@ def write_view(
         save.zoom_markers(-2.0)
         save.size(1600, 1000)
         save.signals_width(320)
-        for name, group in signals(config, dut).items():
+        for name, group in signals(config).items():
             closed = name.startswith("SM ") and int(name.split()[1]) >= OPEN_SMS
             with save.group(name, closed=closed):
                 for shown in group:

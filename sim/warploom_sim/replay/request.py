@@ -275,14 +275,11 @@ class ReplayRequest:
             raise WarploomError(f"host is axi with kill_every {self.kill_every}; legal: direct")
         if self.arrivals != "none":
             raise WarploomError(f"host is axi with arrivals {self.arrivals}; legal: direct")
-        if self.priorities:
-            given = " ".join(self.priorities)
-            raise WarploomError(f"host is axi with priority {given}; legal: direct")
 
     @property
     def keeps_waits(self) -> bool:
         """Whether event waits are kept, as far as they are known."""
-        return self.events == "keep" and self.host != "axi"
+        return self.events == "keep"
 
     @property
     def trace(self) -> Path:

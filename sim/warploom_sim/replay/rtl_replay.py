@@ -1,4 +1,4 @@
-"""The main job: recorded traces through LaunchPath's RTL, every event compared with the model's."""
+"""The main job: recorded traces through the RTL, every event compared with the model's."""
 
 import dataclasses
 import importlib
@@ -6,13 +6,14 @@ import shutil
 import threading
 import time
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from warploom_golden.replay.event_model import Events, Piece
+from warploom_golden.replay.host_source import HostCycles
 from warploom_sim.build_cache import build_root
 from warploom_sim.kept_folders import hold, release_folder, remove_old
 from warploom_sim.replay import (
@@ -126,10 +127,10 @@ def _run_in(folder: Path, replay: Job, simulation: Simulation) -> Outcome:
         awaited=replay.awaited,
     )
     reads = IndexReads(replay.launches, replay.config) if replay.config.makes_indices else None
-    followed, sent = _run_both(replay, simulation, rtl_folder, model_folder, figures, reads)
+    followed, host = _run_both(replay, simulation, rtl_folder, model_folder, figures, reads)
     if request.wave_cycles:
         check_reached(rtl_folder, request.wave_cycles)
-    outcome = _judge(replay, followed, figures, reads, rtl_folder, sent)
+    outcome = _judge(replay, followed, figures, reads, rtl_folder, host)
     if reads:
         outcome.figures["index_reads_compared"] = reads.compared
         outcome.figures["mismatches"] += reads.wrong
@@ -140,17 +141,19 @@ def _run_in(folder: Path, replay: Job, simulation: Simulation) -> Outcome:
     if simulation.waves:
         waveform = rtl_folder / simulation.waves
         outcome.figures["waveform"] = str(waveform)
-        outcome.figures["view"] = str(save_view(waveform, replay.config, request, replay.dut))
+        outcome.figures["view"] = str(save_view(waveform, replay.config, request))
     return outcome
 
 
 def _build(replay: Job) -> Simulation:
     request = replay.request
     assert request.simulator
-    block = {"direct": "LaunchPath", "queued": "QueuedLaunchPath", "axi": "FrontEnd"}[replay.dut]
+    block = {"direct": "LaunchPath", "axi": "FrontEnd"}[request.host]
     what = f"building {block} ({request.config}) for {request.simulator}, once"
     with working(what):
-        return replay_bench_build.build(replay.config, request.simulator, request.waves, replay.dut)
+        return replay_bench_build.build(
+            replay.config, request.simulator, request.waves, request.host
+        )
 
 
 def _run_both(
@@ -160,10 +163,10 @@ def _run_both(
     model_folder: Path,
     figures: RunningFigures,
     reads: IndexReads | None,
-) -> tuple[Followed, list[int] | None]:
+) -> tuple[Followed, HostCycles | None]:
     """Run RTL and model side by side and compare, with a progress bar over the blocks.
 
-    Also returns in which cycles a host's launches transferred; None without a host.
+    Also returns when a host sent launches and popped records; None without a host.
     """
     request, config = replay.request, replay.config
     sent = request.of(request.trace.absolute())
@@ -188,14 +191,16 @@ def _run_both(
                 config,
                 request,
                 rtl_folder,
-                replay.arrivals,
                 replay.waits,
+                replay.arrivals,
             )
         )
-        transfers: list[int] | None = None
+        host: HostCycles | None = None
         if axi:
-            transfers = axi_run.transfers(running, rtl_folder)
-            job = dataclasses.replace(job, transfers=(rtl_folder / axi_run.TRANSFERS).absolute())
+            host = axi_run.host_cycles(running, rtl_folder)
+            job = dataclasses.replace(
+                job, host_cycles=(rtl_folder / axi_run.HOST_CYCLES).absolute()
+            )
             model = stack.enter_context(model_process(job, model_folder))
         followed = follow(
             running,
@@ -204,18 +209,17 @@ def _run_both(
             model_folder,
             config,
             figures,
-            lambda: (piece.events for piece in model_pieces(replay, transfers)),
+            lambda: (piece.events for piece in model_pieces(replay, host)),
             lambda offered: progress.update(task, completed=offered),
             reads=reads,
             flip=replay.flip,
-            dut=replay.dut,
         )
-    return followed, transfers
+    return followed, host
 
 
-def _pieces(replay: Job, sent: Sequence[int] | None) -> Iterable[Piece]:
+def _pieces(replay: Job, host: HostCycles | None) -> Iterable[Piece]:
     """Return the model's events in pieces, as a run's result has them."""
-    pieces = model_pieces(replay, sent)
+    pieces = model_pieces(replay, host)
     return map(axi_run.settled_piece, pieces) if replay.request.host == "axi" else pieces
 
 
@@ -229,7 +233,7 @@ def _misread(replay: Job, rtl_folder: Path) -> list[str]:
         there[: request.launches],
         replay.config,
         replay.trace.devices,
-        replay.dut,
+        request.host,
         priorities_of(request),
     )
 
@@ -256,14 +260,16 @@ def _judge(
     figures: RunningFigures,
     reads: IndexReads | None,
     rtl_folder: Path,
-    sent: Sequence[int] | None,
+    host: HostCycles | None,
 ) -> Outcome:
     """Demand that all was equal, and that enough was compared."""
     compared, recorded, end = followed.comparison, followed.recorded, followed.end
     rtl = recorded.events(end.stalls)
     heard = None
     if replay.request.host == "axi":
-        heard = host_reads.read(rtl_folder, rtl.tables["answers"], rtl.tables["ended"])
+        heard = host_reads.read(
+            rtl_folder, rtl.tables["answers"], rtl.tables["ended"], replay.config
+        )
         rtl = axi_run.settled(rtl)
         compared.compared["answers"] -= recorded.counts["answers"] - len(
             rtl.tables["answers"]["cycle"]
@@ -284,7 +290,7 @@ def _judge(
     found = None if problems else figures.finish()
     result = None
     if found:
-        result = result_of(replay, found, lambda: _pieces(replay, sent))
+        result = result_of(replay, found, lambda: _pieces(replay, host))
     given = _figures(replay, rtl, recorded.counts, compared, found)
     if heard:
         given |= {"records_compared": heard.records, "results_compared": heard.results}
@@ -318,8 +324,7 @@ def _figures(
     caution = replay_words.scale_caution(request.time_scale)
     fates = replay_words.launches_by_fate(rtl)
     launches = len(rtl.tables["answers"]["cycle"])
-    killed = fates.get("killed", 0) + fates.get("aborted", 0)
-    spared = expected.nobody_killed(request.kill_every, launches, killed)
+    spared = expected.nobody_killed(request.kill_every, launches, fates.get("aborted", 0))
     return {
         **({"caution": caution} if caution else {}),
         **({"killed_nobody": spared} if spared else {}),

@@ -10,7 +10,7 @@ from typing import Final
 
 from warploom_sim.replay.recount import Kernel
 from warploom_sim.traces.devices import Device
-from warploom_spec import Config, layouts, queue_packets
+from warploom_spec import Config, queue_packets
 from warploom_spec.host_commands import launch_words
 from warploom_spec.resources import AMOUNT_FIELDS
 
@@ -60,29 +60,27 @@ def demanded(
         }
 
 
-def given(path: Path, config: Config, dut: str) -> Iterator[Mapping[str, int]]:
+def given(path: Path, config: Config, host: str) -> Iterator[Mapping[str, int]]:
     """Give the fields of each launch in the bench's file.
 
     Parameters
     ----------
     path : Path
-        The file: a line a launch, its launch descriptor or the words of its task register last.
+        The file: a line a launch, its launch or the words of its task register last.
     config : Config
         Decides the layout.
-    dut : str
-        The hardware: one of ``replay_bench.DUTS``. With ``axi`` words of the task register.
+    host : str
+        Who sends the launches, as a request says it. With ``axi`` words of the task register.
     """
     with path.open() as lines:
         for line in lines:
             word = int(line.split()[-1], 16)
-            if dut == "axi":
+            if host == "axi":
                 layout = launch_words(config)
                 words = [word >> 32 * k & 0xFFFF_FFFF for k in range(layout.words)]
                 yield layout.unpack(words)
-            elif dut == "queued":
-                yield queue_packets.queued_launch(config).unpack(word)
             else:
-                yield layouts.launch_descriptor(config).unpack(word)
+                yield queue_packets.queued_launch(config).unpack(word)
 
 
 def differences(
@@ -90,7 +88,7 @@ def differences(
     kernels: Sequence[Kernel],
     config: Config,
     devices: Mapping[int, Device],
-    dut: str = "direct",
+    host: str = "direct",
     priorities: Mapping[int, int] | None = None,
 ) -> list[str]:
     """Return in words the first launch that the bench was given otherwise than the trace has it.
@@ -105,12 +103,12 @@ def differences(
         What the bench was generated from.
     devices : mapping of int to Device
         The recorded GPUs.
-    dut : str
-        The hardware: one of ``replay_bench.DUTS``.
+    host : str
+        As for `given`.
     priorities : mapping of int to int or None
         The priorities that streams were given, by their numbers in the replay.
     """
-    sent = list(given(path, config, dut))
+    sent = list(given(path, config, host))
     if len(sent) != len(kernels):
         return [f"the bench was given {len(sent):,} launches instead of {len(kernels):,}"]
     pairs = zip(sent, demanded(kernels, config, devices, priorities), strict=True)

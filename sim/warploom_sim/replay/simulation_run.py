@@ -62,7 +62,7 @@ class Recorded:
     events : Events
         Every recorded event and the final stall counters.
     error_counts : tuple of int
-        Final values of LaunchPath's counters of error records, by ``source``.
+        Final values of the hardware's counters of error records, by ``source``.
     stopped : str
         Why the run was given up, or "" if it came to its end.
     """
@@ -130,22 +130,19 @@ def simulation_process(
     config: Config,
     request: ReplayRequest,
     folder: Path,
+    waits: KeptWaits,
     arrivals: Sequence[int] | None = None,
-    waits: KeptWaits | None = None,
 ) -> Iterator[Process]:
     """Run the simulation of a request; it writes its event files into its folder.
 
-    ``waits`` is what the launches wait for; None where LaunchPath runs them.
+    ``waits`` is what the launches wait for.
     """
     assert request.simulator
     axi = request.host == "axi"
     if axi:
-        lines = axi_bench.launch_lines(launches, config)
-    elif waits is not None:
-        lines = queued_lines(launches, config, waits, arrivals)
+        lines = axi_bench.launch_lines(launches, config, waits)
     else:
-        pairs = zip(arrivals or [0] * len(launches), launches, strict=True)
-        lines = (f"{arrival:x} {launch.pack(config):x}\n" for arrival, launch in pairs)
+        lines = launch_lines(launches, config, waits, arrivals)
     (folder / LAUNCH_FILE).write_text("".join(lines))
     longest = max((launch.arguments for launch in launches), default=0)
     values = {
@@ -175,13 +172,13 @@ def simulation_process(
         )
 
 
-def queued_lines(
+def launch_lines(
     launches: Sequence[LaunchDescriptor],
     config: Config,
     waits: KeptWaits,
     arrivals: Sequence[int] | None = None,
 ) -> Iterator[str]:
-    """Give for each launch what the source of QueuedLaunchPath's bench reads, hexadecimal."""
+    """Give for each launch what the bench's source reads, hexadecimal."""
     packet = queue_packets.queued_launch(config)
     for number, launch in enumerate(launches):
         values = launch.values(config)
@@ -189,10 +186,7 @@ def queued_lines(
             values |= {f"wait{k}_valid": 1, f"wait{k}_stream": stream}
             values[f"wait{k}_count"] = count % (1 << queue_packets.WAIT_BITS)
         fields = {field.name: values.get(field.name, 0) for field in packet.present}
-        held = waits.held[number]
-        words = [arrivals[number] if arrivals else 0, len(held)]
-        for other in held:
-            words += [launches[other].stream, waits.numbers[other]]
+        words = [arrivals[number] if arrivals else 0, *axi_bench.holds(number, launches, waits)]
         yield " ".join(f"{word:x}" for word in (*words, packet.pack(fields))) + "\n"
 
 
@@ -211,8 +205,8 @@ def failure(what: str, returncode: int, folder: Path) -> str:
     return f"{how}: {last}" if last else how
 
 
-def read_recorded(folder: Path, config: Config, dut: str = "direct") -> Recorded:
-    """Return all that the RTL's run recorded; ``dut`` is one of ``replay_bench.DUTS``.
+def read_recorded(folder: Path, config: Config) -> Recorded:
+    """Return all that the RTL's run recorded.
 
     Raises
     ------
@@ -221,7 +215,7 @@ def read_recorded(folder: Path, config: Config, dut: str = "direct") -> Recorded
     """
     end = read_end(folder / "end.bin")
     tables = {}
-    for kind, packet in record_packets(config, dut).items():
+    for kind, packet in record_packets(config).items():
         file = EventFile(folder / f"{kind}.bin", packet)
         parts = [*iter(file.read, None), file.finish(counted=not end.stopped)]
         tables[kind] = {name: np.concatenate([p[name] for p in parts]) for name in parts[0]}
@@ -237,7 +231,7 @@ class End:
     stalls : dict of str to int
         Final stall counters.
     error_counts : tuple of int
-        Final values of LaunchPath's counters of error records, by ``source``.
+        Final values of the hardware's counters of error records, by ``source``.
     stopped : str
         Why the run was given up, or "" if it came to its end.
     """

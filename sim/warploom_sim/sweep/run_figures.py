@@ -45,7 +45,7 @@ def run_figures(run: Replay | RunFigures, scale: Fraction | None = None) -> dict
     return {
         "launches": len(launches),
         "refused": int((launches.fate == REFUSED).sum()),
-        "killed": int(np.isin(launches.fate, (Fate.KILLED, Fate.ABORTED)).sum()),
+        "killed": int((launches.fate == Fate.ABORTED).sum()),
         "blocks": (blocks := int(launches.blocks.sum())),
         "cycles": run.cycles,
         "blocks_per_cycle": round(blocks / run.cycles, 4),

@@ -76,6 +76,11 @@ def keep_waits(
     )
 
 
+def no_waits(launches: Sequence[LaunchDescriptor]) -> KeptWaits:
+    """Return the waits of launches of which none waits."""
+    return keep_waits(EventWaits(), launches, 0)
+
+
 def _awaited(
     waits: EventWaits, launches: Sequence[LaunchDescriptor], refused: frozenset[int]
 ) -> list[list[int]]:

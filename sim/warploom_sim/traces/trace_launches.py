@@ -32,7 +32,7 @@ def make_launches(
     count: int | None = None,
     allocator: str = "frequent",
 ) -> list[LaunchDescriptor]:
-    """Return the first ``count`` launches of a trace (None: all) as they are sent to LaunchPath.
+    """Return the first ``count`` launches of a trace (None: all) as they are sent.
 
     ``allocator`` is the policy by which IndexMemoryAllocator gives addresses in the index memory.
     ``code`` is the launch's number from 0, ``arguments`` its blocks' base length in cycles,

@@ -33,25 +33,19 @@ BLOCKS: Final[dict[str, Factory]] = {
     "incremental_scheduler": _block("sm_side", "IncrementalScheduler"),
     "grid_walker": _block("dispatch", "GridWalker"),
     "block_dispatcher": _block("dispatch", "BlockDispatcher"),
+    "kernel_queue": _block("launch", "KernelQueue"),
+    "record_queue": _block("launch", "RecordQueue"),
     "launch_path": _block("launch", "LaunchPath"),
     "bus_port": _block("host", "BusPort"),
     "mailbox": _block("host", "Mailbox"),
     "execution_unit": _block("host", "ExecutionUnit"),
     "task_units": _block("host", "TaskUnits"),
-    "completion_queue": _block("host", "CompletionQueue"),
     "host_registers": _block("host", "HostRegisters"),
     "index_read_arbiter": _block("sm_side", "IndexReadArbiter"),
     "resource_ranges": _block("sm_side", "ResourceRanges"),
     "block_to_warps": _block("sm_side", "BlockToWarps"),
     "block_at_a_time": _block("sm_side", "BlockAtATime"),
     "front_end": _block("host", "FrontEnd"),
-}
-
-#: Blocks that have a page, a bench and figures, but are no part of FrontEnd yet: not handed out.
-ALONE: Final[dict[str, Factory]] = {
-    "kernel_queue": _block("launch.kernel_queue", "KernelQueue"),
-    "record_queue": _block("launch.record_queue", "RecordQueue"),
-    "queued_launch_path": _block("launch.queued_launch_path", "QueuedLaunchPath"),
 }
 
 #: Blocks that are there only where something makes indices.

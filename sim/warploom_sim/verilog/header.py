@@ -6,6 +6,7 @@ import inspect
 import itertools
 import textwrap
 from collections.abc import Iterator, Mapping
+from enum import IntEnum
 from importlib import metadata
 from typing import Any, Final
 
@@ -22,17 +23,21 @@ from warploom_spec import (
     Timing,
     host_packets,
     layouts,
+    queue_packets,
     sm_packets,
     timing,
 )
 from warploom_spec.errors import ERROR_CODE_BITS
-from warploom_spec.host_commands import record_words
+from warploom_spec.packet import Field
+from warploom_spec.queue import FinalFate
+from warploom_spec.queue_packets import final_record_words
+from warploom_spec.word_layout import WordField
 
 COLUMNS: Final = 100
 #: What `Timing` says of a part holds of the whole.
 PARTS: Final[Mapping[str, tuple[str, ...]]] = {
     "IndexGenerator": ("ConfigFilter", "IndexIterator", "IndexPacker", "IndexMemory"),
-    "LaunchPath": ("LaunchCheck", "IndexGenerator", "BlockDispatcher"),
+    "LaunchPath": ("LaunchCheck", "KernelQueue", "IndexGenerator", "BlockDispatcher"),
 }
 
 
@@ -64,6 +69,7 @@ def header(
         *_configuration(name, chosen.config),
         *_latencies(block.__name__, chosen.config),
         *_port_table(component, chosen.config, clocked),
+        *_fates(component, chosen.config),
         *_codes(component),
     ]
     return "".join(f"{line}\n" for line in lines)
@@ -139,13 +145,18 @@ def _port_table(component: wiring.Component, config: Config, clocked: bool) -> I
 
 def _meanings(shape: Any, config: Config) -> dict[str, str]:
     """Return what each field of a packet means; nothing if the specification has no such packet."""
-    record = record_words(config)
+    return {field.name: field.meaning for field in _named(shape, config)}
+
+
+def _named(shape: Any, config: Config) -> tuple[Field | WordField, ...]:
+    """Return a packet's fields; none if the specification has no such packet."""
+    record = final_record_words(config)
     if record.layout() == shape:
-        return {field.name: field.meaning for field in record.fields}
+        return record.fields
     for packet in packets(config):
         if packet.layout() == shape:
-            return {field.name: field.meaning for field in packet.present}
-    return {}
+            return packet.present
+    return ()
 
 
 @functools.cache
@@ -153,7 +164,7 @@ def packets(config: Config) -> tuple[Packet, ...]:
     """Return every packet that there is with a configuration."""
     makers = [
         make
-        for module in (layouts, host_packets, sm_packets)
+        for module in (layouts, host_packets, queue_packets, sm_packets)
         for name, make in inspect.getmembers(module, inspect.isfunction)
         if inspect.signature(make).return_annotation is Packet
         and not name.startswith("_")
@@ -162,13 +173,24 @@ def packets(config: Config) -> tuple[Packet, ...]:
     return tuple(make(config) for make in makers)
 
 
-def _codes(component: wiring.Component) -> Iterator[str]:
-    """Give the names of the numbers that some fields hold."""
-    there = {(name, bits) for _, _, shape in ports(component) for name, _, bits in fields(shape)}
-    if ("fate", layouts.FATE_BITS) in there:
+def _fates(component: wiring.Component, config: Config) -> Iterator[str]:
+    """Give the names of fates; a launch's end at the dispatcher has others than its record."""
+    of_kind: dict[type[IntEnum], list[str]] = {Fate: [], FinalFate: []}
+    for port, _, shape in ports(component):
+        for field in _named(shape, config):
+            if field.names in of_kind:
+                of_kind[field.names].append(f"`{port}`")
+    kinds = {kind: told for kind, told in of_kind.items() if told}
+    for kind, told in kinds.items():
+        where = "every field `fate`" if len(kinds) == 1 else f"`fate` of {', '.join(told)}"
         yield "//"
-        yield "// Fates, as in every field `fate`:"
-        yield "//   " + ", ".join(f"{fate.value} {fate.name}" for fate in Fate)
+        yield f"// Fates, as in {where}:"
+        yield "//   " + ", ".join(f"{fate.value} {fate.name}" for fate in kind)
+
+
+def _codes(component: wiring.Component) -> Iterator[str]:
+    """Give the codes, if some fields hold them."""
+    there = {(name, bits) for _, _, shape in ports(component) for name, _, bits in fields(shape)}
     named = [name for name in ("code", "error") if (name, ERROR_CODE_BITS) in there]
     if named:
         yield "//"

@@ -19,7 +19,18 @@ _BEFORE_A_CORE: Final = (
     *("warp_size", "max_threads", "index_memory_warps", *_SM, "inline_args", "grid_bits"),
     "task_bits",
 )
-_MAILBOX: Final = (*_LAUNCH, "index_memory_warps", "sections", "units", "cores_per_unit")
+_QUEUE: Final = (
+    *("warp_size", "max_threads", "index_memory_warps", *_SM, *_LAUNCH, "grid_bits"),
+    *("history_entries", "sm_kill", "queue_depth", "launch_waits", "step_from_host"),
+)
+_MAILBOX: Final = (
+    *_LAUNCH,
+    "launch_waits",
+    "index_memory_warps",
+    "sections",
+    "units",
+    "cores_per_unit",
+)
 _ALL: Final = tuple(field.name for field in dataclasses.fields(Config))
 
 #: By the block's name. A test watches which fields the RTL reads.
@@ -34,12 +45,13 @@ PARAMETERS: Final[dict[str, tuple[str, ...]]] = {
     "incremental_scheduler": (*_PACKED, "cores"),
     "grid_walker": ("grid_bits",),
     "block_dispatcher": _DISPATCHER,
-    "launch_path": (*_HISTORY, *_DISPATCHER),
+    "kernel_queue": _QUEUE,
+    "record_queue": ("queue_depth",),
+    "launch_path": (*_HISTORY, *_DISPATCHER, *_QUEUE),
     "bus_port": (),
     "mailbox": _MAILBOX,
     "execution_unit": ("cores_per_unit", "core_timeout"),
     "task_units": (*_MAILBOX, "core_timeout"),
-    "completion_queue": ("grid_bits", "queue_depth"),
     "host_registers": _ALL,
     "index_read_arbiter": (*_SHAPES, "sms"),
     "resource_ranges": _BEFORE_A_CORE,

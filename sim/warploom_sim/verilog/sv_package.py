@@ -10,12 +10,13 @@ from warploom_sim.verilog.header import packets
 from warploom_spec import BlockStatus, Config, Fate, Stop
 from warploom_spec.codes import AnyCode
 from warploom_spec.errors import ERROR_CODE_BITS
-from warploom_spec.host_commands import COMMANDS, Opcode, record_words
+from warploom_spec.host_commands import LAYOUTS, Opcode
 from warploom_spec.host_map import SECTION_BASE, SECTION_BYTES, SECTION_WORDS
 from warploom_spec.host_registers import IDENTITY, config_crc, registers
 from warploom_spec.layouts import FATE_BITS, STATUS_BITS, STOP_BITS
 from warploom_spec.packet import Field
-from warploom_spec.queue import FinalFate
+from warploom_spec.queue import FinalFate, Mode, RecordKind
+from warploom_spec.queue_packets import QUEUE_MODE_BITS, RECORD_KIND_BITS, final_record_words
 from warploom_spec.word_layout import WORD_BITS, WordField, WordLayout
 
 PACKAGE: Final = "warploom_pkg"
@@ -28,6 +29,8 @@ _ENUMS: Final[tuple[tuple[type[IntEnum], int, str, str], ...]] = (
     (FinalFate, FATE_BITS, "final_fate_e", "FINAL_FATE"),
     (BlockStatus, STATUS_BITS, "block_status_e", "STATUS"),
     (Stop, STOP_BITS, "stop_e", "STOP"),
+    (RecordKind, RECORD_KIND_BITS, "record_kind_e", "KIND"),
+    (Mode, QUEUE_MODE_BITS, "mode_e", "MODE"),
     (Opcode, 8, "opcode_e", "OPCODE"),
 )
 _TYPES: Final = {names: kind for names, _, kind, _ in _ENUMS}
@@ -87,10 +90,10 @@ def structs(config: Config) -> dict[str, list[Member]]:
         found[packet.name] = [
             Member(member_name(f.name), f.bits, f.meaning, _type(f)) for f in packet.present
         ]
-    for make in COMMANDS.values():
+    for make in LAYOUTS:
         layout = make(config)
         found[f"{layout.name}_command"] = _of_words(layout)
-    found["record"] = _of_words(record_words(config))
+    found["record"] = _of_words(final_record_words(config))
     return found
 
 

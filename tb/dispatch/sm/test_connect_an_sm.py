@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from warploom_sim.verilog.generate import generate
-from warploom_spec import ErrorCode, Fate
+from warploom_spec import ErrorCode
+from warploom_spec.queue import FinalFate
 
 PAGE = Path(__file__).parents[3] / "docs" / "dispatch" / "sm" / "connect_an_sm.md"
 
@@ -69,7 +70,7 @@ def test_the_pages_changes_lose_the_sm(launch_path: Path, tmp_path: Path) -> Non
         assert files[name].count(old) == 1, old
         files[name] = files[name].replace(old, new)
     assert simulate([*files.values()], launch_path, tmp_path).endswith(said)
-    assert f"1 ended, fate {Fate.FAILED:d}, code {ErrorCode.SM_LOST:d}\n" in said
+    assert f"1 ended, fate {FinalFate.FAILED:d}, code {ErrorCode.SM_LOST:d}\n" in said
 
 
 @pytest.mark.parametrize(

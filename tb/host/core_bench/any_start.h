@@ -40,6 +40,7 @@ class Twin : public Agent {
         top_->rst = 0;
         offered_.clear();
         tasks_.clear();
+        late_.clear();
     }
 
   private:
@@ -72,10 +73,14 @@ class Twin : public Agent {
     void note_tasks() {
         for (unsigned k = 0; k < UNITS; k++) {
             std::string cores = "cores__" + std::to_string(k);
-            if (get(core_.pin(cores + "__start__valid")))
+            bool ends = get(core_.pin(cores + "__barrier_open")) || get(core_.pin(cores + "__cancel"));
+            if (get(core_.pin(cores + "__start__valid"))) {
                 tasks_.insert(cores);
-            else if (get(core_.pin(cores + "__barrier_open")) || get(core_.pin(cores + "__cancel")))
+                // A start that stands at a time-out begins no other task.
+                if (ends) late_.insert(cores);
+            } else if (late_.erase(cores) || ends) {
                 tasks_.erase(cores);
+            }
         }
     }
     void note_offers() {
@@ -117,42 +122,33 @@ class Twin : public Agent {
     std::unique_ptr<Vtop> top_;
     std::map<std::string, Pin> pins_;
     std::vector<Pair> inputs_, outputs_;
-    std::set<std::string> offered_, tasks_;
+    std::set<std::string> offered_, tasks_, late_;
 };
 
-// LaunchPath is idle only if every ticket that it gave has its record: then its record queue gives
-// all of them in a row, with nothing in between.
+// The launch path is idle only if every ticket that it gave has its record.
 class IdlePath : public Agent {
   public:
     explicit IdlePath(Core& core) : core_(core) { core.add(this); }
     void drive() override {}
     void see() override {
-        bool valid = get(core_.pin("path_ended_valid"));
-        core_.demand(owed_.empty() || valid, "the launch path is idle, and a ticket has no record");
-        if (valid && get(core_.pin("path_ended_ready"))) {
-            auto ticket = get(core_.pin("path_ended_payload"), end_record::ticket);
-            open_.erase(ticket);
-            owed_.erase(ticket);
-        }
+        Pin record = core_.pin("path_record");
+        if (get(record, final_record::valid)) open_.erase(get(record, final_record::ticket));
         Pin answer = core_.pin("path_answer");
-        if (get(answer, launch_answer::valid) && !get(answer, launch_answer::code))
-            open_.insert(get(answer, launch_answer::ticket));
-        if (get(core_.pin("path_idle"))) {
-            owed_ = open_;
-            idle_cycles++;
-            with_records += !open_.empty();
-        }
+        if (get(answer, queue_answer::valid) && !get(answer, queue_answer::code))
+            open_.insert(get(answer, queue_answer::ticket));
+        if (!get(core_.pin("path_idle"))) return;
+        core_.demand(open_.empty(), "the launch path is idle, and a ticket has no record");
+        idle_cycles++;
     }
     void restart() override {
         open_.clear();
-        owed_.clear();
     }
 
-    uint64_t idle_cycles = 0, with_records = 0;
+    uint64_t idle_cycles = 0;
 
   private:
     Core& core_;
-    std::set<uint64_t> open_, owed_;
+    std::set<uint64_t> open_;
 };
 
 // Random commands at both cores, between two looks at every register and section, and a soft reset behind.
@@ -187,14 +183,14 @@ inline void one_start(uint64_t seed, const Arguments& arguments, Counts& counts)
         counts["looks"]++;
     };
     look();
-    // At times nobody takes records: they fill the completion queue and LaunchPath's own.
+    // At times nobody takes records: then all of them are reserved.
     bool full = seed % 10 == 0;
     clerk.rests = full;
     uint64_t last = counts["commands"] + arguments["commands"] * (full ? 6 : 1);
     for (auto& worker : workers) worker->stops = false;
     while (counts["commands"] < last) core.cycle();
     clerk.rests = false;
-    for (auto& worker : workers) worker->stops = true;
+    for (auto& worker : workers) worker->stops = worker->releases = true;
     clerk.hurries = true;
     auto ended = [&] {
         for (auto& worker : workers) {
@@ -214,7 +210,6 @@ inline void one_start(uint64_t seed, const Arguments& arguments, Counts& counts)
     look();
     counts["cycles"] += core.now;
     counts["idle cycles"] += path.idle_cycles;
-    counts["idle cycles with records"] += path.with_records;
 }
 
 inline void run_any_start(const Arguments& arguments) {

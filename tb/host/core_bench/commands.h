@@ -55,15 +55,15 @@ class Clerk : public Agent {
 
   private:
     void take() {
-        master_.read(WARPLOOM_RECORD0_ADDRESS, [this](unsigned, uint32_t data) { ticket_ = data; });
-        master_.read(WARPLOOM_RECORD1_ADDRESS, [this](unsigned, uint32_t word) {
-            Record record;
-            record.code = word & WARPLOOM_RECORD_CODE_MASK;
-            record.fate = (word & WARPLOOM_RECORD_FATE_MASK) >> WARPLOOM_RECORD_FATE_SHIFT;
-            launches_.recorded(ticket_, record);
-            master_.write(WARPLOOM_RECORD_POP_ADDRESS, 1,
-                          [this](unsigned, uint32_t) { busy_ = false; });
-        });
+        for (uint32_t k = 0; k < record_.size(); k++) {
+            master_.read(WARPLOOM_RECORD0_ADDRESS + 4 * k, [this, k](unsigned, uint32_t word) {
+                record_[k] = word;
+                if (k + 1 < record_.size()) return;
+                launches_.recorded(record_);
+                master_.write(WARPLOOM_RECORD_POP_ADDRESS, 1,
+                              [this](unsigned, uint32_t) { busy_ = false; });
+            });
+        }
     }
     void look() {
         bool outside = random_.chance(0.5);
@@ -80,7 +80,8 @@ class Clerk : public Agent {
     Master& master_;
     Launches& launches_;
     bool busy_ = false;
-    uint32_t left_ = 0, ticket_ = 0;
+    uint32_t left_ = 0;
+    Record record_;
 };
 
 inline void run_commands(const Arguments& arguments) {
@@ -103,7 +104,7 @@ inline void run_commands(const Arguments& arguments) {
     core.add(&moods);
     core.reset();
     while (counts["commands"] < arguments["commands"]) core.cycle();
-    for (auto& worker : workers) worker->stops = true;
+    for (auto& worker : workers) worker->stops = worker->releases = true;
     clerk.hurries = true;
     auto ended = [&] {
         for (auto& worker : workers) {

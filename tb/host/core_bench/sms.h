@@ -60,6 +60,8 @@ class Sms : public Agent {
     // Called for each block that is taken, and for each that is reported.
     std::function<void(unsigned sm, const Block&)> on_taken;
     std::function<void(unsigned sm, const Block&, unsigned status)> on_report;
+    // Called in the first cycle after a kill, with the launch's code and ticket.
+    std::function<void(uint64_t code, uint32_t ticket)> on_kill_over;
 
     // From now on what was silent is reported, too.
     void repair() {
@@ -98,6 +100,7 @@ class Sms : public Agent {
 
     void see() override {
         kill_ = static_cast<unsigned>(get(kill_pin_));
+        for (unsigned place = 0; place < 2; place++) look_for_kill(place);
         for (unsigned n = 0; n < SMS; n++) {
             Sm& sm = sms_[n];
             if (get(sm.offer_valid) && get(sm.offer_ready)) take(n, sm);
@@ -111,6 +114,7 @@ class Sms : public Agent {
     void restart() override {
         forget();
         kill_ = 0;
+        for (auto& killed : killed_) killed.reset();
         for (Sm& sm : sms_) {
             sm.reads = false;
             sm.warps = 0;
@@ -146,6 +150,17 @@ class Sms : public Agent {
         if (on_taken) on_taken(n, block);
     }
 
+    void look_for_kill(unsigned place) {
+        auto& killed = killed_[place];
+        if (kill_ >> place & 1) {
+            const Pin& words = words_[place];
+            killed = {get(words, launch_words::code),
+                      static_cast<uint32_t>(get(words, launch_words::ticket))};
+        } else if (killed) {
+            if (on_kill_over) on_kill_over(killed->first, killed->second);
+            killed.reset();
+        }
+    }
     void hear_kill(Block& block) {
         block.kill_seen = true;
         uint64_t end = core_.now + 1 + random_.below(behaviour.answer);
@@ -202,6 +217,8 @@ class Sms : public Agent {
     std::vector<Pin> words_;
     Pin kill_pin_;
     unsigned kill_ = 0;
+    // Code and ticket of the launch in each place that is killed.
+    std::optional<std::pair<uint64_t, uint32_t>> killed_[2];
 };
 
 #endif

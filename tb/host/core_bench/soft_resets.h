@@ -74,7 +74,8 @@ class Scenario {
         }
         core_.demand(read(WARPLOOM_RECORDS_ADDRESS) == 1, "the launch after it does not end");
         core_.demand(read(WARPLOOM_RECORD0_ADDRESS) == records_ + 1, "a ticket was lost");
-        core_.demand(read(WARPLOOM_RECORD1_ADDRESS) == 0, "the launch after it fails");
+        uint32_t bad = WARPLOOM_RECORD_CODE_MASK | WARPLOOM_RECORD_FATE_MASK;
+        core_.demand(!(read(WARPLOOM_RECORD1_ADDRESS) & bad), "the launch after it fails");
         return trace;
     }
     Core& core() { return core_; }

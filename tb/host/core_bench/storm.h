@@ -110,24 +110,30 @@ class Storm {
             master_.write(address, data);
             counts_["inside the map"]++;
         };
-        static const std::vector<uint32_t> opcodes = {0, 1, 1, 1, 2, 2, 2, 2, 2, 7, 7, 8, 3, 255};
+        static const std::vector<uint32_t> opcodes = {0, 1, 1, 1, 2, 2, 2,  2, 2,
+                                                      7, 7, 8, 3, 5, 6, 13, 255};
         uint32_t opcode = random_.one_of(opcodes);
         if (opcode == WARPLOOM_OPCODE_DISCONNECT && random_.chance(0.8)) opcode = 1;
         word(0, opcode | random_.below(4) << 8);
         if (opcode == WARPLOOM_OPCODE_ABORT)
             word(1, ticket_ - std::min(ticket_, random_.below(6)));
+        if (opcode == WARPLOOM_OPCODE_PREEMPT || opcode == WARPLOOM_OPCODE_RESUME ||
+            opcode == WARPLOOM_OPCODE_ABORT_STREAMS)
+            word(1, 1u << random_.below(STREAMS) | random_.word() % 16);
         if (opcode == WARPLOOM_OPCODE_RUN) {
             word(2, random_.below(CORES_PER_UNIT + 2) | random_.below(4) << 8);
             word(3, random_.below(3));
         }
         if (opcode == WARPLOOM_OPCODE_LAUNCH) {
             uint32_t priority = random_.below(8) / 7;
-            word(5, random_.below(4) << 16 | priority << 24 | random_.below(2) << 28);
+            word(5, random_.below(4) << 16 | priority << 24 | random_.below(4) << 28);
             word(6, random_.chance(0.05) ? random_.word() : random_.between(1, 9));
             word(7, random_.between(1, 2) | 1u << 16);
             word(8, random_.between(1, 3 * WARP_SIZE) | random_.between(1, 2) << 11 | 1u << 22);
             word(9, random_.below(64));
-            word(10, random_.below(6) | random_.below(30) << 10 | random_.below(3) << 24);
+            word(10, random_.below(6) | random_.below(30) << 10 | random_.below(3) << 24 |
+                         random_.below(6) << 21);
+            if (random_.chance(0.3)) word(28, random_.below(4) << 8 | random_.below(3) << 16);
         }
         master_.write(warploom_section(section, WARPLOOM_SECTION_DOORBELL_OFFSET), 1);
         counts_["inside the map"]++;
@@ -155,6 +161,7 @@ class Storm {
         uint64_t before = master_.accesses;
         wait_for_reset();
         wait_for_doorbells();
+        allow();
         if (works()) counts_["works at once"]++;
         else if (soft_reset() && works()) counts_["works after a soft reset"]++;
         else {
@@ -186,6 +193,17 @@ class Storm {
             }
         }
     }
+    // No limit, which a soft reset would not lift, and no stream is held.
+    void allow() {
+        master_.write_now(WARPLOOM_LAUNCH_TIMEOUT_ADDRESS, 0);
+        // A section without a unit is never disconnected.
+        uint32_t section = SECTIONS - 1;
+        uint32_t words = warploom_section(section, WARPLOOM_SECTION_T0_OFFSET);
+        master_.write_now(words, WARPLOOM_OPCODE_RESUME);
+        master_.write_now(words + 4, STREAMS < 32 ? (1u << STREAMS) - 1 : ~0u);
+        master_.write_now(warploom_section(section, WARPLOOM_SECTION_DOORBELL_OFFSET), 1);
+        wait_for_doorbells();
+    }
     bool soft_reset() {
         master_.write_now(WARPLOOM_CONTROL_ADDRESS, WARPLOOM_CONTROL_SOFT_RESET_MASK);
         wait_for_reset();
@@ -195,7 +213,9 @@ class Storm {
     }
     bool works() {
         warploom_record record;
-        while (warploom_take_record(&driver_, &record) == WARPLOOM_OK) ticket_ = record.ticket;
+        while (warploom_take_record(&driver_, &record) == WARPLOOM_OK) {
+            if (record.kind == WARPLOOM_KIND_LAUNCH) ticket_ = record.ticket;
+        }
         return launch_works() && task_works();
     }
     bool launch_works() {

@@ -2,26 +2,9 @@
 #ifndef WORKER_H
 #define WORKER_H
 
-#include <algorithm>
-
-#include "launches.h"
+#include "launch_commands.h"
 #include "master.h"
 #include "units.h"
-
-enum Kind { NOP, RUN, LAUNCH, ABORT, DISCONNECT, UNKNOWN };
-
-struct Command {
-    uint64_t id = 0;
-    Kind kind = NOP;
-    std::map<unsigned, uint32_t> words;
-    // What it is answered with; of a launch that can be accepted 0.
-    unsigned code = 0, argument = 0;
-    // RUN: parts that hold something, and how they are split.
-    uint32_t first = 0, parts = 0, larger = 0, small = 0, skip = 0;
-    uint32_t started = 0;
-    uint32_t ticket = 0;
-    bool ended_before = false;
-};
 
 inline uint32_t section_word(unsigned section, uint32_t offset) {
     return warploom_section(section, offset);
@@ -32,7 +15,7 @@ class Worker : public Agent {
     Worker(Core& core, Random& random, Master& master, Launches& launches, Counts& counts,
            unsigned section, Unit* unit)
         : core_(core), random_(random), master_(master), launches_(launches), counts_(counts),
-          section_(section), unit_(unit) {
+          section_(section), unit_(unit), launch_commands_(random, launches, section) {
         if (unit_) {
             unit_->on_part = [this](unsigned c, uint32_t f, uint32_t n) { part(c, f, n); };
             unit_->result_of = [this](const Run& run) {
@@ -43,12 +26,14 @@ class Worker : public Agent {
     }
 
     bool stops = false;
-    bool idle() const { return state_ == IDLE; }
+    // Once it stops: a last RESUME, so that every launch ends.
+    bool releases = false;
+    bool idle() const { return state_ == IDLE && !releases; }
 
     void drive() override {
         switch (state_) {
         case IDLE:
-            if (!stops && !wait_--) begin();
+            if (stops ? releases : !wait_--) begin();
             break;
         case POLLING:
             core_.demand(core_.now - rung_at_ < SILENT, "a command is lost: its doorbell stays 1");
@@ -76,9 +61,13 @@ class Worker : public Agent {
         command_.id = next_id++;
         counts_["commands"]++;
         uint32_t kind = random_.below(100);
+        if (stops) return release();
         if (disconnected_) choose(random_.one_of<Kind>({RUN, LAUNCH, NOP, UNKNOWN}));
-        else if (kind < (unit_ ? 60u : 5u)) choose(RUN);
-        else if (kind < 80) choose(LAUNCH);
+        else if (kind < (unit_ ? 55u : 5u)) choose(RUN);
+        else if (kind < 78) choose(LAUNCH);
+        else if (kind < 81) choose(launches_.streams.preempts ? RESUME : PREEMPT);
+        else if (kind < 86) choose(RESUME);
+        else if (kind < 87) choose(ABORT_STREAMS);
         else if (kind < 90) choose(ABORT);
         else if (kind < 94) choose(NOP);
         else if (kind < 98) choose(UNKNOWN);
@@ -115,8 +104,14 @@ class Worker : public Agent {
             command_.words = {{0, WARPLOOM_OPCODE_DISCONNECT}};
             if (!unit_) command_.code = WARPLOOM_ERROR_NO_UNIT;
             break;
+        case PREEMPT:
+        case RESUME:
+        case ABORT_STREAMS:
+            launch_commands_.streams(command_);
+            if (!command_.code && !disconnected_) launch_commands_.rung(command_);
+            break;
         case UNKNOWN:
-            command_.words = {{0, random_.one_of<uint32_t>({3, 4, 5, 6, 9, 200, 255})}};
+            command_.words = {{0, random_.one_of<uint32_t>({3, 4, 9, 12, 14, 200, 255})}};
             command_.code = WARPLOOM_ERROR_BAD_OPCODE;
             break;
         case NOP:
@@ -142,37 +137,20 @@ class Worker : public Agent {
         if (c.code) c.parts = 0;
     }
     void choose_launch() {
+        Launch one = launch_commands_.launch(command_);
+        if (!command_.code && !disconnected_) launches_.rung(command_.id, one);
+    }
+    // Let every stream go on.
+    void release() {
+        releases = false;
         Command& c = command_;
-        Launch one;
-        one.gx = random_.between(1, 9);
-        one.gy = random_.between(1, 2);
-        one.dx = random_.between(1, 2 * WARP_SIZE);
-        one.index_address = 8 * random_.below(3);
-        one.stream = random_.below(4);
-        one.warp_registers = random_.below(5);
-        one.shared = random_.below(SHARED_UNITS / 2);
-        one.barriers = random_.below(3);
-        one.after_previous = random_.below(2);
-        uint32_t gx = one.gx, gy = one.gy, dx = one.dx, stream = one.stream;
-        switch (random_.below(20)) {
-        case 0: gx = 0, c.code = WARPLOOM_ERROR_GRID_ZERO; break;
-        case 1: gy = 1u << GRID_Y_BITS, c.code = WARPLOOM_ERROR_GRID_RANGE, c.argument = 1; break;
-        case 2: dx = 0, c.code = WARPLOOM_ERROR_BLOCK_ZERO; break;
-        case 3:
-            stream = 1u << STREAM_BITS, c.code = WARPLOOM_ERROR_FIELD_RANGE, c.argument = 5;
-            break;
-        default: break;
-        }
-        // A stream keeps its priority.
-        uint32_t order = stream << 16 | (one.stream & 3) << 24 | one.after_previous << 28;
-        c.words = {{0, WARPLOOM_OPCODE_LAUNCH}, {1, static_cast<uint32_t>(c.id)},
-                   {2, static_cast<uint32_t>(c.id >> 32)}, {5, order}, {6, gx}, {7, gy | 1u << 16},
-                   {8, dx | 1u << 11 | 1u << 22}, {9, one.index_address},
-                   {10, one.warp_registers | one.shared << 10 | one.barriers << 24}};
-        // What nobody writes is another command's, or was there before the first reset.
-        for (unsigned word : {3u, 4u}) c.words[word] = random_.word();
-        for (unsigned k = 0; k < 2 * INLINE_ARGS; k++) c.words[INLINE_WORD + k] = random_.word();
-        if (!c.code && !disconnected_) launches_.rung(c.id, one);
+        c.kind = RESUME;
+        c.mask = STREAMS < 32 ? (1u << STREAMS) - 1 : ~0u;
+        c.words = {{0, WARPLOOM_OPCODE_RESUME}, {1, c.mask}};
+        if (disconnected_) c.code = WARPLOOM_ERROR_DISCONNECTED;
+        else launch_commands_.rung(c);
+        begun_at_ = core_.now;
+        send();
     }
 
     // ---- writing and ringing
@@ -315,14 +293,20 @@ class Worker : public Agent {
         if (c.kind == RUN && misses) return check_missing();
         if (c.kind == RUN && !c.code && c.parts) return check_run(code);
         uint32_t wanted = c.code | c.argument << 16;
-        uint32_t ticket = 0;
+        uint32_t ticket = 0, number = 0;
         if (c.kind == LAUNCH && !c.code) {
             ticket = found_[WARPLOOM_SECTION_RESULT0_OFFSET];
             bool full = code == WARPLOOM_ERROR_QUEUE_FULL || code == WARPLOOM_ERROR_COMPLETION_FULL;
             if (full) wanted = error & 0xFF;
-            core_.demand(full == !ticket, "a launch has neither a ticket nor a reason, or both");
-            if (ticket) launches_.accepted(c.id, ticket);
+            bool ahead = c.ahead && code == WARPLOOM_ERROR_WAIT_AHEAD;
+            unsigned pair = error >> 16;
+            if (ahead && pair >= WAIT_WORD && pair < WAIT_WORD + LAUNCH_WAITS) wanted = error;
+            bool refused = full || ahead;
+            core_.demand(refused == !ticket, "a launch has neither a ticket nor a reason, or both");
+            number = found_[WARPLOOM_SECTION_RESULT1_OFFSET] >> 16;
+            if (ticket) launches_.accepted(c.id, ticket, number);
         }
+        if (c.mask && !c.code) wanted = launch_commands_.answered(c, code);
         if (c.kind == ABORT && !c.code) {
             if (code == WARPLOOM_ERROR_TICKET_UNKNOWN) wanted = code;
             launches_.aborted(c.ticket, code == 0, c.ended_before);
@@ -332,7 +316,9 @@ class Worker : public Agent {
                                           std::to_string(wanted));
         for (uint32_t offset : outcome()) {
             if (offset == WARPLOOM_SECTION_ERROR_OFFSET) continue;
-            uint32_t data = offset == WARPLOOM_SECTION_RESULT0_OFFSET ? ticket : 0;
+            uint32_t data = offset == WARPLOOM_SECTION_RESULT0_OFFSET   ? ticket
+                            : offset == WARPLOOM_SECTION_RESULT1_OFFSET && ticket ? number << 16
+                                                                                  : 0;
             core_.demand(found_[offset] == data, "a word of an outcome is another command's");
         }
     }
@@ -389,6 +375,7 @@ class Worker : public Agent {
     Counts& counts_;
     unsigned section_;
     Unit* unit_;
+    LaunchCommands launch_commands_;
     State state_ = IDLE;
     Command command_;
     std::map<uint32_t, uint32_t> found_;

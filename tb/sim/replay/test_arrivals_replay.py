@@ -120,9 +120,9 @@ def test_an_rtl_that_is_told_other_arrivals_is_found(
     start = rtl_replay.simulation_process
 
     def later(*arguments: Any) -> Any:
-        *others, arrivals, waits = arguments
+        *others, arrivals = arguments
         late = [arrivals[0], arrivals[1] + 1, *arrivals[2:]]
-        return start(*others, late, waits)
+        return start(*others, late)
 
     monkeypatch.setattr(rtl_replay, "simulation_process", later)
     result, figures = sim(tmp_path, trace, *TINY, *TRACE)

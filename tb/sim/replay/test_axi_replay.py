@@ -1,6 +1,7 @@
 """Launches that a host sends over AXI4-Lite: the main job through the doorbell, and its cost."""
 
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,17 +10,31 @@ import pytest
 
 from tb.sim.replay.test_arrivals_replay import equal_figures, sim
 from tb.support.seeded_faults import BLOCK_DISPATCHER, plant_in_replays
-from tb.support.trace_files import call, document, kernel, random_document, write
+from tb.support.trace_files import (
+    call,
+    document,
+    kernel,
+    random_document,
+    waiting_document,
+    write,
+)
 from warploom_golden.replay import event_model
-from warploom_sim import replay
+from warploom_golden.replay.event_model import Events
+from warploom_golden.replay.host_source import HostCycles
+from warploom_golden.replay.replay_source import Waits
+from warploom_sim import replay as replayed
 from warploom_sim.replay import axi_run
-from warploom_spec import ErrorCode, LaunchDescriptor, preset, timing
+from warploom_sim.replay.replay_job import prepare
+from warploom_sim.replay.request import ReplayRequest
+from warploom_spec import ErrorCode, LaunchDescriptor, preset
 
 TRACES = Path(__file__).parents[3] / "traces"
 TINY = ("--sim", "icarus", "--config", "tiny")
 AXI = ("--host", "axi")
-#: More launches than wait and are resident, each longer than the host needs for all of them.
-MANY = timing(preset("tiny")).launch_queue + 4
+#: Launches that a priority's queue holds until they end; more than those, each longer than the host
+#: needs for all of them.
+DEPTH = preset("tiny").queue_depth
+MANY = DEPTH + 8
 LAUNCH = LaunchDescriptor(grid=(2, 1, 1), block=(8, 1, 1), arguments=2000)
 
 
@@ -44,7 +59,7 @@ def test_a_full_queue_is_rung_again_and_the_cost_is_told(tmp_path: Path) -> None
     figures = equal_figures(tmp_path, trace, *TINY, *AXI)
     assert figures["launches"] == MANY < figures["doorbells"]
     assert (figures["refused"], figures["fates"]) == ({}, {"finished": MANY})
-    assert figures["cycles_direct"] == replay(trace, "tiny", time_scale="1/32").cycles
+    assert figures["cycles_direct"] == replayed(trace, "tiny", time_scale="1/32").cycles
     assert figures["host_cycles"] == figures["cycles"] - figures["cycles_direct"] > 0
     # The host is the quicker one: the blocks alone decide when the last launch ends.
     assert figures["host_cycles"] < 500
@@ -52,6 +67,19 @@ def test_a_full_queue_is_rung_again_and_the_cost_is_told(tmp_path: Path) -> None
     result, _ = sim(tmp_path, trace, *TINY, *AXI)
     for said in ("| host ", "| doorbells ", "| cycles with --host direct ", "cycles that the host"):
         assert said in result.stdout
+
+
+def test_streams_wait_for_each_other_and_have_priorities(tmp_path: Path, seed: int) -> None:
+    """Pairs in the launch's words, and what the host itself holds; the same launches as without."""
+    trace = write(tmp_path, waiting_document(random.Random(seed), 40, 9))
+    job = prepare(ReplayRequest(traces=(trace,), config="tiny"))
+    assert any(job.waits.held) and any(len(own) == 2 for own in job.waits.pairs)
+    options = ("--priority", "0=3", "--priority", "4=1")
+    figures = equal_figures(tmp_path, trace, *TINY, *AXI, *options)
+    assert figures["event_waits_kept"] == job.trace.waits.count > 10
+    assert (figures["priority"], figures["launches"]) == ("0=3 4=1", 40)
+    ignored = equal_figures(tmp_path, trace, *TINY, *AXI, "--events", "ignore")
+    assert ignored["event_waits_ignored"] == figures["event_waits_kept"]
 
 
 @pytest.mark.parametrize("fault", ["host.lost_word", "host.no_repeat"])
@@ -95,44 +123,74 @@ def test_what_a_host_does_not_do_is_refused(
     assert said in " ".join(result.stderr.split())
 
 
-# --- the model that is given the transfers -------------------------------------------------------
+# --- the model that is given what the host did ---------------------------------------------------
 
 
-def answers(transfers: list[int], count: int) -> list[tuple[int, int]]:
-    """Return cycle and code of each answer to launches that transfer in these cycles."""
-    events = event_model.run([LAUNCH] * count, preset("tiny"), 1, transfers=transfers)
-    table = events.tables["answers"]
+def hosted(transfers: list[int], pops: list[int], count: int) -> Events:
+    """Return the events of launches that transfer, and of records that are popped, in cycles."""
+    host = HostCycles(transfers, pops)
+    return event_model.run([LAUNCH] * count, preset("tiny"), 1, host=host)
+
+
+def answers(transfers: list[int], pops: list[int], count: int) -> list[tuple[int, int]]:
+    """Return cycle and code of each answer."""
+    table = hosted(transfers, pops, count).tables["answers"]
     return list(zip(table["cycle"].tolist(), table["code"].tolist(), strict=True))
 
 
 def test_a_given_transfer_is_answered_six_cycles_later() -> None:
-    assert answers([7, 30], 2) == [(13, 0), (36, 0)]
+    assert answers([7, 30], [], 2) == [(13, 0), (36, 0)]
 
 
 def test_a_refused_launch_is_the_next_one_again() -> None:
-    """Two are resident and eight wait: the eleventh is refused until one ends."""
-    transfers = [*range(100, 320, 20), 330, 3000]
-    got = answers(transfers, 11)
-    assert [code for _, code in got] == [0] * 10 + [ErrorCode.QUEUE_FULL] * 2 + [0]
-    assert len(answers(transfers[:11], 11)) == 11
+    """As many as a priority has entries are accepted; the next one is refused until one ends."""
+    transfers = [*range(100, 100 + 20 * (DEPTH + 1), 20), 1000, 3000]
+    got = answers(transfers, [], DEPTH + 1)
+    assert [code for _, code in got] == [0] * DEPTH + [ErrorCode.QUEUE_FULL] * 2 + [0]
+    assert len(answers(transfers[: DEPTH + 1], [], DEPTH + 1)) == DEPTH + 1
+
+
+def test_without_pops_the_records_run_out() -> None:
+    """A record that is popped makes room for one launch."""
+    config = preset("tiny")
+    transfers = [10 + 5000 * k for k in range(config.records + 2)]
+    codes = [code for _, code in answers(transfers, [], config.records + 1)]
+    assert codes == [0] * config.records + [ErrorCode.COMPLETION_FULL] * 2
+    codes = [code for _, code in answers(transfers, [transfers[-1] - 10], config.records + 1)]
+    assert codes == [0] * config.records + [ErrorCode.COMPLETION_FULL, 0]
+
+
+def test_a_launch_has_its_pairs_when_it_is_rung_again() -> None:
+    """It waits for the last one of the other stream, long after it was accepted."""
+    last = DEPTH
+    launches = [*[LAUNCH] * last, replace(LAUNCH, stream=1)]
+    host = HostCycles([*range(100, 100 + 20 * (last + 1), 20), 3000], [])
+    waits = Waits([*[()] * last, ((0, last),)], [()] * (last + 1))
+    tables = event_model.run(launches, preset("tiny"), 1, waits=waits, host=host).tables
+    assert tables["answers"]["code"].tolist() == [0] * last + [ErrorCode.QUEUE_FULL, 0]
+    first = tables["offers"]["cycle"][tables["offers"]["ticket"] == last + 1].min()
+    record = int(tables["ended"]["cycle"][tables["ended"]["ticket"] == last][0])
+    # Made a cycle before it is at `record`; the indices are there already.
+    assert int(first) == record - 1 + 14 > 3500
 
 
 def test_transfers_beyond_the_launches_are_no_launches() -> None:
-    assert answers([7, 30, 50], 2) == [(13, 0), (36, 0)]
+    assert answers([7, 30, 50], [], 2) == [(13, 0), (36, 0)]
 
 
 def test_answers_after_which_a_host_rings_again_are_no_launches_answers() -> None:
-    launches = [LAUNCH] * 11
-    given = [*range(100, 320, 20), 330, 3000]
-    events = event_model.run(launches, preset("tiny"), 1, transfers=given)
+    transfers = [*range(100, 100 + 20 * (DEPTH + 1), 20), 1000, 3000]
+    events = hosted(transfers, [], DEPTH + 1)
     kept = axi_run.settled(events).tables["answers"]
-    assert len(kept["cycle"]) == 11 and not kept["code"].any()
-    assert kept["ticket"].tolist() == list(range(1, 12))
-    assert np.array_equal(kept["cycle"][:10], events.tables["answers"]["cycle"][:10])
+    assert len(kept["cycle"]) == DEPTH + 1 and not kept["code"].any()
+    assert kept["ticket"].tolist() == list(range(1, DEPTH + 2))
+    assert np.array_equal(kept["cycle"][:DEPTH], events.tables["answers"]["cycle"][:DEPTH])
+    # The last offer is of the launch that was sent again.
+    assert events.tables["words"]["ticket"].tolist() == list(range(1, DEPTH + 2))
 
 
 @pytest.mark.deep
-@pytest.mark.parametrize("name", ["resnet50_infer", "stencil3d_shapes"])
+@pytest.mark.parametrize("name", ["resnet50_infer", "stencil3d_shapes", "googlenet_branches"])
 def test_the_main_job_through_the_doorbell_is_equal(tmp_path: Path, name: str) -> None:
     figures = equal_figures(tmp_path, TRACES / f"{name}.json.gz", *AXI)
     assert figures["doorbells"] > figures["launches"]

@@ -59,7 +59,7 @@ def test_equal_events_are_equal(model: Events) -> None:
         ("answers", "ticket", 2, 2),
         ("decisions", "hit", 3, 3),
         ("words", "dx", 1, 1),
-        ("ended", "cycles", 3, 3),
+        ("ended", "word2", 3, 3),
         ("done", "entry", 2, 2),
         ("warps", "mask", 2, 1),
     ],

@@ -9,15 +9,25 @@ import pytest
 from tb.sim.replay.test_arrivals_replay import equal_figures, sim
 from tb.support.seeded_faults import plant_in_replays
 from tb.support.trace_files import call, document, kernel, write
-from warploom.host import BusPort, CompletionQueue, HostRegisters, Mailbox
+from warploom.host import BusPort, HostRegisters, Mailbox
 from warploom.index import IndexMemory
+from warploom.launch.record_queue import RecordQueue
 from warploom.sm_side.index_read_arbiter import IndexReadArbiter
 from warploom_dev.planted import Change
 from warploom_sim.replay import simulation_run
-from warploom_sim.replay.bench.records import ANSWER, LACKS, LOOKED, POPPED, TRESPASS, UNASKED
+from warploom_sim.replay.bench.records import (
+    ANSWER,
+    ASKED,
+    HEARD_WORDS,
+    LACKS,
+    LOOKED,
+    POPPED,
+    TRESPASS,
+    UNASKED,
+)
 from warploom_sim.replay.host_reads import HostReads
 from warploom_sim.replay.index_reads import IndexReads
-from warploom_spec import LaunchDescriptor, preset
+from warploom_spec import ErrorCode, LaunchDescriptor, preset
 
 TINY = ("--sim", "icarus", "--config", "tiny")
 AXI = ("--host", "axi")
@@ -106,18 +116,27 @@ def test_data_of_another_sm_is_found(
 #: A fault that only the host sees, and what is said of it.
 HOST_FAULTS = {
     "cycles": (
-        Change(
-            CompletionQueue, "elaborate", '"cycles": ended.cycles', '"cycles": ended.cycles[1:]'
-        ),
+        Change(RecordQueue, "elaborate", "write.data[name].eq(", "write.data[name][1:].eq("),
         "record 0 that the host read",
     ),
-    "fate": (
-        Change(CompletionQueue, "elaborate", "FinalFate.FINISHED", "FinalFate.ABORTED"),
-        "RECORD1 0x100 instead of 0x0",
+    "another_record": (
+        Change(RecordQueue, "elaborate", "write.addr.eq(write.addr + 1)", "write.addr.eq(2)"),
+        "record 1 that the host read",
+    ),
+    "offered": (
+        Change(
+            *(RecordQueue, "elaborate", "self.oldest[name].eq(read.data[name])"),
+            'self.oldest[name].eq(read.data[name] & (name != "offered"))',
+        ),
+        "RECORD1 0x0 instead of 0x1000000",
     ),
     "ticket": (
-        Change(Mailbox, "_keep_tickets", "reader.addr.eq(", "reader.addr.eq(1 ^ "),
+        Change(Mailbox, "_keep_answers", "reader.addr.eq(", "reader.addr.eq(1 ^ "),
         "RESULT0 0x0 instead of 0x1",
+    ),
+    "number": (
+        Change(Mailbox, "_keep_answers", 'Cat(answer.ticket, answer["count"])', "answer.ticket"),
+        "RESULT1 0x0 instead of 0x10000",
     ),
     "level": (
         Change(HostRegisters, "_interrupt", "self.records >= threshold", "self.records != 0"),
@@ -134,7 +153,7 @@ HOST_FAULTS = {
 }
 
 
-@pytest.mark.parametrize("fault", some(HOST_FAULTS, "fate"))
+@pytest.mark.parametrize("fault", some(HOST_FAULTS, "offered"))
 def test_a_fault_in_what_the_host_reads_is_found(
     tmp_path: Path, trace: Path, monkeypatch: pytest.MonkeyPatch, fault: str
 ) -> None:
@@ -164,35 +183,68 @@ def table(**columns: list[Any]) -> dict[str, np.ndarray]:
 
 
 #: Launch 1 finished after 300 cycles, launch 2 failed with code 17, launch 3 was refused (code 9).
-ANSWERS = table(cycle=[10, 20, 30], ticket=[1, 2, 0], code=[0, 0, 9], argument=[0, 0, 5])
-ENDED = table(cycle=[400, 500], ticket=[1, 2], code=[0, 17], fate=[0, 4], cycles=[300, 280])
+#: Launch 4 found no room, and was rung again. Kinds, kills and words 3 and 4 are those of no launch
+#: here: they are looked at all the same.
+ANSWERS = table(
+    cycle=[10, 20, 30, 32, 36],
+    ticket=[1, 2, 0, 0, 3],
+    code=[0, 0, 9, ErrorCode.QUEUE_FULL, 0],
+    argument=[0, 0, 5, 0, 0],
+    count=[1, 1, 0, 0, 2],
+)
+ENDED = table(
+    cycle=[400, 500],
+    ticket=[1, 2],
+    code=[0, 17],
+    fate=[0, 2],
+    kind=[0, 2],
+    kills=[0, 3],
+    reset_as_drain=[0, 1],
+    stream=[0, 5],
+    offered=[1, 0],
+    word2=[300, 280],
+    word3=[0, 7],
+    word4=[0, 8],
+    accepted=[9, 19],
+    first_offer=[23, 33],
+    made=[399, 499],
+)
 HEARD = [
-    (12, ANSWER, 0, 1, 0, 0, 0, 0),
-    (22, ANSWER, 0, 2, 0, 0, 0, 0),
-    (32, ANSWER, 0x5_0009, 0, 0, 0, 0, 0),
-    (40, LOOKED, 0, 0, 3, 0, 0, 0),
-    (510, LOOKED, 2, 1, 1, 1, 1, 0),
-    (520, POPPED, 1, 0x000, 300, 0, 0, 0),
-    (530, POPPED, 2, 0x211, 280, 0, 0, 0),
-    (540, TRESPASS, 0, 2, 1, 0, 0, 0),
+    (12, ANSWER, 0, 1, 0x1_0000, 0, 0, 0, 0, 0),
+    (22, ANSWER, 0, 2, 0x1_0000, 0, 0, 0, 0, 0),
+    (32, ANSWER, 0x5_0009, 0, 0, 0, 0, 0, 0, 0),
+    (33, ANSWER, int(ErrorCode.QUEUE_FULL), 0, 0, 0, 0, 0, 0, 0),
+    (34, ASKED, 0b1101, 1, 0, 0, 0, 0, 0, 0),
+    (35, ASKED, 0b1111, 1, 0, 0, 0, 0, 0, 0),
+    (38, ANSWER, 0, 3, 0x2_0000, 0, 0, 0, 0, 0),
+    (40, LOOKED, 0, 0x10, 3, 0, 0, 0, 0, 0),
+    (510, LOOKED, 2, 0x11, 1, 1, 1, 0, 0, 0),
+    (520, POPPED, 1, 0x100_0000, 300, 0, 0, 9, 23, 399),
+    (530, POPPED, 2, 0x16_D211, 280, 7, 8, 19, 33, 499),
+    (540, TRESPASS, 0, 2, 1, 0, 0, 0, 0, 0),
 ]
+#: The rows that the tests change.
+REFUSED, LOOK, RECORDS, LAST = 2, 8, (9, 10), 11
 
 
 def heard(rows: list[tuple[int, ...]]) -> HostReads:
-    names = ("cycle", "kind", *(f"word{k}" for k in range(6)))
+    names = ("cycle", "kind", *(f"word{k}" for k in range(HEARD_WORDS)))
     columns = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
-    return HostReads(table(**columns), ANSWERS, ENDED)
+    return HostReads(table(**columns), ANSWERS, ENDED, CONFIG)
 
 
 def test_what_the_pages_say_is_right() -> None:
     reads = heard(HEARD)
-    assert (reads.problems, reads.wrong, reads.records, reads.results) == ([], 0, 2, 3)
+    assert (reads.problems, reads.wrong, reads.records, reads.results) == ([], 0, 2, 5)
 
 
 @pytest.mark.parametrize(
     ("row", "word"),
-    [(2, 0), (2, 1), *((row, word) for row in (5, 6) for word in range(6))]
-    + [(7, word) for word in range(4)],
+    [
+        *((REFUSED, word) for word in range(3)),
+        *((row, word) for row in RECORDS for word in range(HEARD_WORDS)),
+        *((LAST, word) for word in range(4)),
+    ],
 )
 def test_each_word_that_means_something_is_looked_at(row: int, word: int) -> None:
     rows = list(HEARD)
@@ -205,24 +257,36 @@ def test_each_word_that_means_something_is_looked_at(row: int, word: int) -> Non
 @pytest.mark.parametrize(
     ("records", "status", "threshold", "before", "after"),
     [
-        (0, 0, 1, 1, 0),  # no record, and the interrupt was there
-        (2, 0, 3, 1, 1),  # too few
-        (3, 1, 3, 0, 0),  # enough, and no interrupt
-        (3, 0, 3, 0, 1),  # enough, and the status does not say so
-        (0, 2, 3, 0, 0),  # an error
-        (0, 4, 3, 0, 0),  # a lost SM
-        (0, 8, 3, 0, 0),  # a soft reset
+        (0, 0x10, 1, 1, 0),  # no record, and the interrupt was there
+        (2, 0x10, 3, 1, 1),  # too few
+        (3, 0x11, 3, 0, 0),  # enough, and no interrupt
+        (3, 0x10, 3, 0, 1),  # enough, and the status does not say so
+        (0, 0, 3, 0, 0),  # no command completed
+        (0, 0x12, 3, 0, 0),  # an error
+        (0, 0x14, 3, 0, 0),  # a lost SM
+        (0, 0x18, 3, 0, 0),  # a soft reset
+        (0, 0x30, 3, 0, 0),  # one that was forced
     ],
 )
 def test_a_wrong_look_at_the_interrupt_is_found(
     records: int, status: int, threshold: int, before: int, after: int
 ) -> None:
     rows = list(HEARD)
-    rows[4] = (510, LOOKED, records, status, threshold, before, after, 0)
+    rows[LOOK] = (510, LOOKED, records, status, threshold, before, after, 0, 0, 0)
     assert heard(rows).wrong == 1
 
 
-@pytest.mark.parametrize("row", [0, 5, 7])
+def test_a_wrong_room_is_found() -> None:
+    """A bit that no priority has, and a launch that found no room although ROOM had said so."""
+    wide, refused = list(HEARD), list(HEARD)
+    wide[4] = (34, ASKED, 0b1_1101, 1, *HEARD[4][4:])
+    assert heard(wide).wrong == 1
+    refused[3:5] = [(31, ASKED, 0b1111, 1, *HEARD[4][4:]), HEARD[3]]
+    assert heard(refused).wrong == 1
+    assert "ROOM is 0xf" in heard(refused).problems[0]
+
+
+@pytest.mark.parametrize("row", [0, RECORDS[0], LAST])
 def test_what_was_not_read_is_missed(row: int) -> None:
     assert heard([*HEARD[:row], *HEARD[row + 1 :]]).wrong
 

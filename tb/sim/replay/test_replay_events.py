@@ -11,7 +11,7 @@ import pytest
 from tb.replay.test_event_model import random_launches
 from tb.support.replays import model_replay
 from tb.support.trace_files import large_document, random_document, write
-from warploom_golden.replay import event_dispatch, event_dispatcher
+from warploom_golden.replay import event_dispatcher, event_model
 from warploom_golden.replay.event_model import Events
 from warploom_sim import replay
 from warploom_sim.replay import replay_events, replay_job
@@ -32,7 +32,7 @@ def runs(seed: int, monkeypatch: pytest.MonkeyPatch) -> tuple[Replay, Replay]:
     config = preset("tiny")
     launches = random_launches(random.Random(seed), config, 14, crowded=True)
     whole = model_replay(launches, config, seed)
-    monkeypatch.setattr(event_dispatch, "PIECE", PIECE)
+    monkeypatch.setattr(event_model, "PIECE", PIECE)
     monkeypatch.setattr(event_dispatcher, "AHEAD", AHEAD)
     return whole, model_replay(launches, config, seed, in_pieces=True)
 
@@ -107,7 +107,7 @@ def test_more_blocks_than_are_kept_come_again(
     trace = write(tmp_path, random_document(random.Random(seed), 12))
     kept = replay(trace, "tiny", time_scale="1/32", **options)
     count = len(kept.blocks)
-    monkeypatch.setattr(event_dispatch, "PIECE", PIECE)
+    monkeypatch.setattr(event_model, "PIECE", PIECE)
     most = replay_job.KEPT_BLOCKS
     monkeypatch.setattr(replay_job, "KEPT_BLOCKS", count - 1)
     made: list[object] = []

@@ -11,7 +11,7 @@ from tb.replay.test_event_model import random_launches
 from tb.support.replays import model_replay
 from tb.support.trace_files import random_document, write
 from tb.support.whole_replays import find_limits, rate_by_time_scale
-from warploom_golden.replay import event_dispatch, event_dispatcher, event_model
+from warploom_golden.replay import event_dispatcher, event_model
 from warploom_golden.replay.event_model import Events
 from warploom_golden.replay.event_tables import Table
 from warploom_sim.replay import event_files, replay_job
@@ -40,7 +40,7 @@ def test_figures_of_pieces_are_those_of_the_whole(
     given = ReplayRequest(traces=(trace,), config="tiny", knee=3, **options)
     job = replay_job.prepare(given)
     whole = replay_job.model_alone(job)
-    monkeypatch.setattr(event_dispatch, "PIECE", 16)
+    monkeypatch.setattr(event_model, "PIECE", 16)
     monkeypatch.setattr(event_dispatcher, "AHEAD", 4)
     names = [launch.name for launch in job.trace.launches]
     running = RunningFigures(job.launches, names, job.config, job.arrivals)
@@ -206,7 +206,7 @@ def test_a_mismatch_is_placed_by_the_models_pieces(seed: int) -> None:
     rtl = Events(model.tables | {"reports": wrong}, model.stalls)
     whole = compare(rtl, model).first
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(event_dispatch, "PIECE", 32)
+        patch.setattr(event_model, "PIECE", 32)
         parts = [p.events for p in event_model.pieces(launches, CONFIG, seed)]
     comparing = Comparing()
     for part in parts:

@@ -69,9 +69,9 @@ def test_kills(tmp_path: Path, trace: Path, every: int, reclaim: str) -> None:
     figures = sim(tmp_path, trace, "--kill-every", every, "--reclaim", reclaim)
     chosen = (figures["launches"] - 1) // every
     # A launch that had every block reported when its kill came is finished.
-    assert 0.9 * chosen <= figures["fates"]["killed"] <= chosen
+    assert 0.9 * chosen <= figures["fates"]["aborted"] <= chosen
 
 
 def test_kills_on_large(tmp_path: Path) -> None:
     figures = sim(tmp_path, RESNET, "--config", "large", "--launches", 12, "--kill-every", 3)
-    assert figures["fates"]["killed"] == 3
+    assert figures["fates"]["aborted"] == 3

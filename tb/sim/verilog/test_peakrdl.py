@@ -10,7 +10,7 @@ import pytest
 
 from warploom_sim.verilog.register_map import c_header, system_rdl
 from warploom_spec import preset
-from warploom_spec.host_commands import COMMANDS
+from warploom_spec.host_commands import LAYOUTS
 from warploom_spec.host_map import SECTION_WORDS
 from warploom_spec.host_registers import register_addresses
 
@@ -24,7 +24,10 @@ LITERAL = {
         "WARPLOOM_LAUNCH__T5__STREAM_bm": "0xff0000",
         "WARPLOOM_LAUNCH__T8__DY_bm": "0x3ff800",
         "WARPLOOM_LAUNCH__T10__BARRIERS_bm": "0x3f000000",
+        "WARPLOOM_LAUNCH__T10__MODE_bm": "0xe00000",
+        "WARPLOOM_LAUNCH__T31__WAIT3_COUNT_bm": "0xffff0000",
     },
+    "mask": {"WARPLOOM_MASK__T0__OPCODE_bm": "0xff", "WARPLOOM_MASK__T1__MASK_bm": FULL},
     "abort": {"WARPLOOM_ABORT__T0__OPCODE_bm": "0xff", "WARPLOOM_ABORT__T1__TICKET_bm": FULL},
 }
 
@@ -74,9 +77,8 @@ def test_the_c_structure_has_the_map_s_addresses(rdl, tmp_path):
     assert subprocess.run([tmp_path / "check"]).returncode == 0
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name.lower())
-def test_a_command_s_words_are_an_addrmap_of_their_own(rdl, tmp_path, command):
-    layout = COMMANDS[command](CONFIG)
+@pytest.mark.parametrize("layout", [make(CONFIG) for make in LAYOUTS], ids=lambda one: one.name)
+def test_a_command_s_words_are_an_addrmap_of_their_own(rdl, tmp_path, layout):
     top = f"warploom_{layout.name}"
     text = made(rdl, tmp_path / "peakrdl.h", "c-header", "--top", top).read_text()
     found = dict(re.findall(r"^#define (\w+_bm) (\w+)$", text, re.MULTILINE))
@@ -98,11 +100,15 @@ def test_the_map_has_the_words_of_a_record(rdl, tmp_path):
         "RECORD1__FATE": "0x700",
         "RECORD1__KIND": "0x3800",
         "RECORD1__KILLS": "0x1c000",
-        "RECORD1__DRAINED": "0x20000",
-        "RECORD2__CYCLES": "0xffffffff",
-        "RECORD3__DETAIL0": "0xffffffff",
-        "RECORD4__DETAIL1": "0xffffffff",
-        "RECORD5__DETAIL2": "0xffffffff",
+        "RECORD1__RESET_AS_DRAIN": "0x20000",
+        "RECORD1__STREAM": "0xfc0000",
+        "RECORD1__OFFERED": "0x1000000",
+        "RECORD2__WORD2": "0xffffffff",
+        "RECORD3__WORD3": "0xffffffff",
+        "RECORD4__WORD4": "0xffffffff",
+        "RECORD5__ACCEPTED": "0xffffffff",
+        "RECORD6__FIRST_OFFER": "0xffffffff",
+        "RECORD7__MADE": "0xffffffff",
     }
 
 
@@ -131,7 +137,7 @@ def test_a_register_block_lets_no_write_clear_the_level(rdl, tmp_path):
     text = (folder / "warploom.sv").read_text()
     # Where the block keeps a field, a write's data may change it.
     kept = set(re.findall(r"field_storage\.IRQ_STATUS\.(\w+)\.value <=", text))
-    assert kept == {"error", "sm_lost", "reset_done", "reset_forced"}
+    assert kept == {"error", "sm_lost", "reset_done", "command_done", "reset_forced"}
 
 
 def test_uvm_has_the_access_of_each_field(rdl, tmp_path):
@@ -139,5 +145,5 @@ def test_uvm_has_the_access_of_each_field(rdl, tmp_path):
     body = re.search(r"class warploom__IRQ_STATUS .*?endclass", text, re.DOTALL)
     assert body
     access = dict(re.findall(r"this\.(\w+)\.configure\(this, 1, \d, \"(\w+)\"", body[0]))
-    events = ("error", "sm_lost", "reset_done", "reset_forced")
+    events = ("error", "sm_lost", "reset_done", "command_done", "reset_forced")
     assert access == {"records": "RO"} | dict.fromkeys(events, "W1C")

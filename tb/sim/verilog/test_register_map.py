@@ -34,7 +34,7 @@ CONFIGS = [*PRESETS, "tiny,policy=freed_first,sms=33", "tiny,sections=1,inline_a
 CONFIGS.append("tiny,index_memory_warps=0,sm_kill=False")
 ROOT = Path(__file__).parents[3]
 #: The driver's files in C, beside the generated header.
-DRIVER = ("warploom.h", "warploom.c")
+DRIVER = [f"warploom{part}.{end}" for part in ("", "_shapes", "_streams") for end in "hc"]
 
 
 def config_of(text):
@@ -58,14 +58,17 @@ def test_addresses_literal():
         "IRQ_ENABLE": 0x020,
         "IRQ_STATUS": 0x024,
         "IRQ_THRESHOLD": 0x028,
+        "LAUNCH_TIMEOUT": 0x02C,
         "RECORDS": 0x030,
         "RECORD_POP": 0x034,
+        "ROOM": 0x038,
+        "IRQ_TIMEOUT": 0x03C,
         "RECORD0": 0x040,
-        "RECORD5": 0x054,
-        "ROOM": 0x05C,
+        "RECORD7": 0x05C,
         "REFUSED": 0x060,
         "ERROR_LAST": 0x064,
         "ERROR_COUNT": 0x068,
+        "PARAMS3": 0x06C,
         "CLEAR_STREAM": 0x070,
         "ORDER_SWAP": 0x074,
         "UNIT_RESET": 0x078,
@@ -76,6 +79,8 @@ def test_addresses_literal():
         "SM_LOST4": 0x0D0,
         "STALL_ORDER": 0x100,
         "STALL_OFFER": 0x118,
+        "CLOCK_LOW": 0x148,
+        "CLOCK_HIGH": 0x14C,
         "STRAYS7": 0x19C,
     }
     assert listed.items() <= found.items()
@@ -287,11 +292,12 @@ def test_systemrdl_is_compiled_and_equals_the_map_address_by_address(text, tmp_p
 def test_a_moved_register_an_overlap_and_a_level_that_is_written_are_found(tmp_path):
     text = system_rdl(preset("tiny"), "tiny")
     path = tmp_path / "warploom_host.rdl"
-    level = 'field { sw = r; hw = w; desc = "RECORDS >= max(1, IRQ_THRESHOLD); a level"; }'
+    meaning = "RECORDS >= max(1, IRQ_THRESHOLD), or one for IRQ_TIMEOUT; a level"
+    level = f'field {{ sw = r; hw = w; desc = "{meaning}"; }}'
     assert text.count(level) == 1
     path.write_text(text.replace(level, level.replace("sw = r;", "sw = rw;")))
     assert compiled_registers(path) != expected_registers(preset("tiny"))
-    path.write_text(text.replace("} RECORDS @ 0x30;", "} RECORDS @ 0x38;"))
+    path.write_text(text.replace("} RECORDS @ 0x30;", "} RECORDS @ 0x150;"))
     assert compiled_registers(path) != expected_registers(preset("tiny"))
     path.write_text(text.replace("} RECORDS @ 0x30;", "} RECORDS @ 0x20;"))
     with pytest.raises((AssertionError, RDLCompileError)):
@@ -348,7 +354,8 @@ def test_the_driver_is_written_whole_for_one_configuration(tmp_path):
     driver = {name: (ROOT / "host" / "c" / name).read_text() for name in DRIVER}
     assert written == {**driver, "warploom_host.h": c_header(preset("tiny"), "tiny")}
     strict = ("-std=c99", "-ffreestanding", "-Wall", "-Wextra", "-Werror")
-    subprocess.run(["gcc", *strict, "-c", "warploom.c"], cwd=folder, check=True)
+    sources = [name for name in DRIVER if name.endswith(".c")]
+    subprocess.run(["gcc", *strict, "-c", *sources], cwd=folder, check=True)
 
 
 def test_a_driver_without_a_preset_is_that_of_default(tmp_path):
@@ -356,7 +363,7 @@ def test_a_driver_without_a_preset_is_that_of_default(tmp_path):
     assert result.exit_code == 0, result.output
     text = (tmp_path / "warploom_host.h").read_text()
     assert macros(text)["WARPLOOM_CONFIG_CRC"] == config_crc(preset("default"))
-    assert len(list(tmp_path.iterdir())) == 3
+    assert len(list(tmp_path.iterdir())) == len(DRIVER) + 1
 
 
 @pytest.mark.parametrize(

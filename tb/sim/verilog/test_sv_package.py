@@ -14,10 +14,11 @@ from warploom_sim.verilog.header import packets
 from warploom_sim.verilog.sv_package import KEYWORDS, package
 from warploom_spec import BlockStatus, Config, Fate, Stop, preset
 from warploom_spec.codes import CODES
-from warploom_spec.host_commands import COMMANDS, Opcode, record_words
+from warploom_spec.host_commands import LAYOUTS, Opcode
 from warploom_spec.host_map import SECTION_WORDS
 from warploom_spec.host_registers import config_crc, registers
-from warploom_spec.queue import FinalFate
+from warploom_spec.queue import FinalFate, Mode, RecordKind
+from warploom_spec.queue_packets import final_record_words
 from warploom_spec.word_layout import WORD_BITS
 
 CONFIGS = ("tiny", "default", "large")
@@ -26,6 +27,8 @@ ENUMS = {
     "FINAL_FATE": FinalFate,
     "STATUS": BlockStatus,
     "STOP": Stop,
+    "KIND": RecordKind,
+    "MODE": Mode,
     "OPCODE": Opcode,
 }
 
@@ -35,9 +38,9 @@ def expected(config: Config) -> Iterator[tuple[str, int, list[tuple[str, int, in
     for packet in packets(config):
         rows = [(f.name, packet.offsets[f.name], f.bits) for f in packet.present]
         yield packet.name, packet.bits, rows
-    layouts = [(f"{opcode.name.lower()}_command", make) for opcode, make in COMMANDS.items()]
-    for name, make in [*layouts, ("record", record_words)]:
-        layout = make(config)
+    commands = [make(config) for make in LAYOUTS]
+    layouts = [(f"{layout.name}_command", layout) for layout in commands]
+    for name, layout in [*layouts, ("record", final_record_words(config))]:
         rows = [(f.name, WORD_BITS * f.word + f.low, f.bits) for f in layout.fields]
         yield name, WORD_BITS * layout.words, rows
 
@@ -142,8 +145,10 @@ def test_members_that_hold_a_code_have_its_type() -> None:
     found = re.findall(r"struct packed \{([^}]*)\} (\w+)_t;", text)
     bodies = {name: body for body, name in found}
     assert "block_status_e status;" in bodies["block_report"]
-    assert {"fate_e fate;", "code_e code;"} <= set(re.findall(r"\w+ \w+;", bodies["end_record"]))
-    assert "final_fate_e fate;" in bodies["record"]
+    assert {"fate_e fate;", "code_e code;"} <= set(re.findall(r"\w+ \w+;", bodies["dispatch_end"]))
+    for record in ("final_record", "record"):
+        assert "final_fate_e fate;" in bodies[record] and "record_kind_e kind;" in bodies[record]
+    assert "mode_e mode;" in bodies["launch_command"]
     assert "stop_e place1;" in bodies["dispatch_stop"]
     assert "opcode_e opcode;" in bodies["launch_command"]
     # A pointer that is named `code` is a number.

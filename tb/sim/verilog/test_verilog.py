@@ -22,7 +22,7 @@ from click.testing import CliRunner
 import warploom
 from tb.support.deep_values import deep_but
 from warploom_sim import cli
-from warploom_sim.verilog.blocks import ALONE, BARE_INDEX_GENERATOR, BLOCKS, Factory
+from warploom_sim.verilog.blocks import BARE_INDEX_GENERATOR, BLOCKS, Factory
 from warploom_sim.verilog.generate import PREFIX, generate
 from warploom_sim.verilog.header import fields, packets, ports
 from warploom_spec import PRESETS, Config, WarploomError, preset
@@ -88,7 +88,7 @@ def test_every_component_of_the_package_is_a_block() -> None:
             named = "".join(part.capitalize() for part in module.name.split("_"))
             inside = importlib.import_module(f"{room}.{module.name}")
             public = hasattr(inside, named) and not module.name.startswith("_")
-            assert not public or module.name in {*BLOCKS, *ALONE, WRAPPER}
+            assert not public or module.name in {*BLOCKS, WRAPPER}
     assert handed_out == {"".join(part.capitalize() for part in name.split("_")) for name in BLOCKS}
 
 
@@ -157,8 +157,8 @@ def test_without_an_index_memory_there_are_no_blocks_for_indices(tmp_path: Path)
     assert result.exit_code == 2
     assert result.stderr == (
         "Error: block is 'index_memory'; legal with index_memory_warps = 0: launch_check,"
-        " grid_walker, block_dispatcher, launch_path, bus_port, mailbox, execution_unit,"
-        " task_units, completion_queue, host_registers, resource_ranges, block_to_warps,"
+        " grid_walker, block_dispatcher, kernel_queue, record_queue, launch_path, bus_port,"
+        " mailbox, execution_unit, task_units, host_registers, resource_ranges, block_to_warps,"
         " block_at_a_time, front_end\n"
     )
     assert not (tmp_path / "rtl").exists()

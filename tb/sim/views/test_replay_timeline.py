@@ -13,7 +13,7 @@ from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TrackEvent
 
 from tb.replay.test_event_model import random_launches
 from tb.support.replays import model_replay
-from warploom_golden.replay import event_dispatch, event_dispatcher
+from warploom_golden.replay import event_dispatcher, event_model
 from warploom_sim.replay.replay_result import NEVER, Replay
 from warploom_sim.views import replay_timeline
 from warploom_sim.views import timeline as timeline_module
@@ -130,7 +130,7 @@ def test_a_timeline_of_pieces_is_that_of_the_whole(
     config = preset("tiny")
     launches = random_launches(random.Random(seed), config, 14, crowded=True)
     whole = written(tmp_path, ("", model_replay(launches, config, seed)))
-    monkeypatch.setattr(event_dispatch, "PIECE", 16)
+    monkeypatch.setattr(event_model, "PIECE", 16)
     monkeypatch.setattr(event_dispatcher, "AHEAD", 4)
     monkeypatch.setattr(timeline_module, "_HELD", 7)
     pieced = written(tmp_path, ("", model_replay(launches, config, seed, in_pieces=True)))

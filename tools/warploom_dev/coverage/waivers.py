@@ -63,30 +63,18 @@ WAIVERS: Final[tuple[Waiver, ...]] = (
         "error order_range",
         "two SMs leave no position that does not exist; the rule tests have four SMs",
     ),
+    Waiver("block_dispatcher", "case", "ledger: fate aborted", "nothing aborts a launch yet"),
     Waiver(
-        "launch_path",
+        "block_dispatcher",
         "case",
-        "error (?!stop_unknown).*",
-        "no error record of LaunchPath has this code; its answers and records have others",
-    ),
-    *(
-        Waiver(block, "case", "ledger: fate aborted", "nothing aborts a launch yet")
-        for block in ("block_dispatcher", "launch_path")
-    ),
-    *(
-        Waiver(
-            block,
-            "case",
-            "an error past the highest count|ended after more than 2.*14 cycles",
-            "a run of more than 2^14 or 2^16 cycles: the deep tests have it",
-        )
-        for block in ("block_dispatcher", "launch_path")
+        "an error past the highest count|ended after more than 2.*14 cycles",
+        "a run of more than 2^14 or 2^16 cycles: the deep tests have it",
     ),
     Waiver(
         "front_end",
         "toggle",
         r"words__\d\[([7-9]|1\d|2\d|3[01])\]:.*",
-        "tickets count up from 1: bit k takes 2^k launches; LaunchPath's tests begin at the wrap",
+        "tickets count up from 1: bit k takes 2^k launches",
     ),
     Waiver("front_end", "toggle", r"tables\[\d\]:.*", "tied to 0: no mapping table is there yet"),
     Waiver(

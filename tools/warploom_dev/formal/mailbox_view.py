@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from amaranth.hdl import Cat, Mux, Signal, Value
+from amaranth.hdl import C, Cat, Mux, Signal, Value
 from amaranth.lib import data
 
 from warploom_dev.formal.formal_bench import FormalBench
@@ -10,8 +10,18 @@ from warploom_spec import Config
 from warploom_spec.host_commands import Opcode
 from warploom_spec.host_errors import HostError
 from warploom_spec.host_map import OFFSETS, SECTION_BASE, SECTION_BYTES
+from warploom_spec.queue_packets import WAIT_BITS
 
-CONFIG: Final = Config(sections=2, units=1, cores_per_unit=2, inline_args=0)
+CONFIG: Final = Config(
+    sections=2,
+    units=1,
+    cores_per_unit=2,
+    inline_args=0,
+    stream_bits=1,
+    priority_bits=1,
+    queue_depth=1,
+    launch_waits=1,
+)
 #: Free bits of write data: all opcodes, a flag, parts up to 15.
 DATA_BITS: Final = 0b1_0000_1111
 _SECTION_BITS: Final = 1
@@ -88,7 +98,7 @@ class Doorbells:
             for k, (judge, opcode, out) in enumerate(zip(self.judge, opcodes, gone, strict=True))
         ]
         any_abort = Cat(self.aborts).any()
-        answers = {"launch": dut.launch_answer.valid, "abort": dut.stop_answer.valid}
+        answers = {"launch": dut.launch_answer.valid, "abort": dut.abort_answer.valid}
         sent = {"launch": self.launches, "abort": any_abort}
         #: Launches and aborts that were sent and not answered (state).
         self.unanswered = [self._count(sent[name], answers[name], name) for name in answers]
@@ -98,6 +108,11 @@ class Doorbells:
         self.unheard = [
             self._count(sent[name], heard, f"heard_{name}")
             for name, heard in zip(answers, self.heard, strict=True)
+        ]
+        #: Section k's command for streams is at `command`; it was judged in the cycle before.
+        self.commands = [
+            b.value(b.before(judge, f"judged_{k}") & dut.command.valid, f"commands_{k}")
+            for k, judge in enumerate(self.judge)
         ]
 
     def _task_byte(self, k: int, name: str) -> Any:
@@ -144,12 +159,20 @@ class OneSection:
         self.ends = b.value(self.running & dut.done[0].valid & opens, "ends")
         self.interrupted = b.value(self.running & ~opens, "interrupted")
         b.m.d.sync += kept.eq(self.running & ~self.ends & opens)
-        waits = self.launched[0] | self.aborted[0]
+        # Its command for streams is answered in the next cycle, which counts a cycle later.
+        commands = self._of_section(bells.commands)
+        #: Its command waits for its answer (state); it is answered.
+        completes = b.past(commands, 2, "commands")
+        self.commanded = (
+            b.value(b.before(commands, "waits_command") | completes, "waits"),
+            completes,
+        )
+        waits = self.launched[0] | self.aborted[0] | self.commanded[0]
         #: The doorbell (state).
-        self.doorbell = b.value(self.judge | self.running | waits, "doorbell")
+        self.doorbell = b.value(self.judge | self.running | waits | commands, "doorbell")
         #: It was judged in the cycle before and complete at its end.
         at_once = self.judge & ~self.begins & ~launches & ~aborts
-        self.verdict = b.value(b.before(at_once, "at_once"), "verdict")
+        self.verdict = b.value(b.before(at_once, "at_once") & ~commands, "verdict")
 
     def _of_section(self, of_each: list[Any]) -> Any:
         """Return the value of the followed section; 0 of one that is not there."""
@@ -186,22 +209,30 @@ class Outcome:
         m = b.m
         done, explained = dut.done[0], dut.error[0]
         # Answers count a cycle after they came.
-        launch, stop = (
+        launch, abort, command = (
             held_packet(b, packet, f"answered_{name}")
-            for name, packet in (("launch", dut.launch_answer), ("stop", dut.stop_answer))
+            for name, packet in (
+                ("launch", dut.launch_answer),
+                ("abort", dut.abort_answer),
+                ("command", dut.command_answer),
+            )
         )
         status, assigned = b.register(2, "status"), b.register(2, "assigned")
         error, ticket = b.register(32, "error"), b.register(32, "ticket")
-        task = b.register(8, "task")
+        task, count = b.register(8, "task"), b.register(WAIT_BITS, "count")
         #: By whom it completed.
-        self.by = {name: b.register(1, f"by_{name}") for name in ("launch", "abort", "unit")}
+        self.by = {
+            name: b.register(1, f"by_{name}") for name in ("launch", "abort", "command", "unit")
+        }
         #: Its ERROR is known: it did not complete with a verdict.
         self.exact: Signal = b.register(1, "exact")
         with m.If(one.launched[1]):
             m.d.sync += [error.eq(launch.code | (launch.argument << 16)), ticket.eq(launch.ticket)]
-            m.d.sync += self.by["launch"].eq(1)
+            m.d.sync += [count.eq(launch["count"]), self.by["launch"].eq(1)]
         with m.If(one.aborted[1]):
-            m.d.sync += [error.eq(stop.code), self.by["abort"].eq(1)]
+            m.d.sync += [error.eq(abort.code), self.by["abort"].eq(1)]
+        with m.If(one.commanded[1]):
+            m.d.sync += [error.eq(command.code), self.by["command"].eq(1)]
         with m.If(one.ends):
             m.d.sync += [
                 status.eq(done.status),
@@ -216,7 +247,7 @@ class Outcome:
         )
         with m.If(ended):
             m.d.sync += error.eq(whole)
-        cleared = [status, assigned, error, ticket, task, *self.by.values()]
+        cleared = [status, assigned, error, ticket, task, count, *self.by.values()]
         with m.If(one.rings | one.interrupted):
             m.d.sync += [register.eq(0) for register in cleared]
             m.d.sync += self.exact.eq(1)
@@ -230,7 +261,7 @@ class Outcome:
             "ASSIGNED": assigned,
             "ERROR": Mux(ended, whole, error),
             "RESULT0": ticket,
-            "RESULT1": task,
+            "RESULT1": Cat(task, C(0, 16 - len(task)), count),
         }
         self._follow_result(b, one, dut)
 

@@ -53,7 +53,7 @@ def compile_mutants(name: str, verilog: str, ports: Ports) -> Path:
     """Return the folder of the packed module's simulation, built now or before."""
     names = (CLOCK, RESET, SELECT, *ports.inputs, *ports.outputs)
     # A netlist of gates is slow, and runs long; of two levels the last counts. With Verilator's
-    # rewriting of bit operations the packed CompletionQueue was wrong without a mutation.
+    # rewriting of bit operations a packed queue was wrong without a mutation.
     flags = (*build.FLAGS[SIMULATOR], "-fno-const-bit-op-tree", "-CFLAGS", "-O2")
     parts = [
         verilog,

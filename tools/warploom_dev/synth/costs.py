@@ -36,7 +36,6 @@ PAGES: Final = {
         "launch/launch_check": ("LaunchCheck",),
         "launch/kernel_queue": ("KernelQueue",),
         "launch/launch_path": ("LaunchPath",),
-        "launch/queued_launch_path": ("QueuedLaunchPath",),
         "host/front_end": (FRONT_END,),
     }.items()
 }

@@ -26,15 +26,14 @@ KEPT_BUILDS: Final = 128
 #: not placed.
 DEVICE_LUT4: Final = {"25k": 24_288, "85k": 83_640}
 #: Blocks that may hold multipliers: those with LaunchCheck in them.
-MULTIPLYING: Final = ("FrontEnd", "LaunchCheck", "LaunchPath", "QueuedLaunchPath")
+MULTIPLYING: Final = ("FrontEnd", "LaunchCheck", "LaunchPath")
 #: Blocks that may hold block memory, by the parts of its cells' names that say which memory it is.
 MEMORIES: Final = {
     "IndexMemory": ("",),
     "IndexGenerator+IndexMemory": ("memory",),
     "KernelQueue": ("memories", "waits"),
-    "LaunchPath": ("memory",),
-    "QueuedLaunchPath": ("memory", "memories", "waits", "records"),
-    "FrontEnd": ("memory", "completion_queue"),
+    "LaunchPath": ("memory", "memories", "waits", "records"),
+    "FrontEnd": ("memory", "memories", "waits", "records"),
 }
 
 

@@ -118,7 +118,7 @@ def _block_dispatcher(config: Config) -> Ports:
 
 
 def _queue_pulses(config: Config) -> Ports:
-    """Return the pulses that KernelQueue and QueuedLaunchPath both have."""
+    """Return the pulses that KernelQueue and LaunchPath both have."""
     packets = queue_packets
     return _signals(
         config,
@@ -166,34 +166,6 @@ def _kernel_queue(config: Config) -> Ports:
 
 
 def _launch_path(config: Config) -> Ports:
-    streams = _streams(
-        config,
-        launch=layouts.launch_descriptor,
-        stop=layouts.launch_stop,
-        ended=layouts.end_record,
-    )
-    decision = layouts.index_decision(config).bits
-    return {
-        **streams,
-        **_signals(config, answer=layouts.launch_answer),
-        "room": 1,
-        **_sms(config),
-        **_error(config),
-        **_memory_read(config),
-        **_written(config),
-        **_error(config, "dispatch_"),
-        **_error(config, "index_"),
-        "tables": config.max_tables,
-        "clear_stream": config.stream_bits + 2,
-        "decided": decision,
-        "decided_valid": 1,
-        "decided_ticket": layouts.TICKET_BITS,
-        "done": decision,
-        "done_valid": 1,
-    }
-
-
-def _queued_launch_path(config: Config) -> Ports:
     packets = queue_packets
     indices = {
         **_memory_read(config),
@@ -299,7 +271,6 @@ PORTS: Final[dict[str, Callable[[Config], Ports]]] = {
     "BlockDispatcher": _block_dispatcher,
     "KernelQueue": _kernel_queue,
     "LaunchPath": _launch_path,
-    "QueuedLaunchPath": _queued_launch_path,
     "FrontEnd": _front_end,
     "ResourceRanges": _resource_ranges,
     "BlockToWarps": _block_to_warps,

@@ -9,7 +9,7 @@ from typing import Any, Final
 from amaranth.lib import wiring
 
 from warploom_dev.synth.baseline_divider import DividerIndexGenerator
-from warploom_sim.verilog.blocks import ALONE, BARE_INDEX_GENERATOR, block
+from warploom_sim.verilog.blocks import BARE_INDEX_GENERATOR, block
 from warploom_spec import Config, WarploomError, preset
 from warploom_spec.config import POLICIES
 
@@ -106,7 +106,7 @@ class Target:
             return BARE_INDEX_GENERATOR(self.parameters)
         if self.block == BASELINE:
             return DividerIndexGenerator(self.parameters)
-        return (ALONE.get(self.module) or block(self.module))(self.parameters)
+        return block(self.module)(self.parameters)
 
 
 def _dispatcher(
@@ -143,16 +143,15 @@ def all_targets() -> tuple[Target, ...]:
         Target(block=INDEX, seeds=3),
         _dispatcher(3),
         *(_dispatcher(1, policy=policy) for policy in POLICIES if policy != "round_robin"),
-        _whole(FRONT_END, 3),
-        _whole(FRONT_END, 3, config="tiny", device="25k"),
-        _whole("LaunchPath", 3),
+        _whole(FRONT_END, 0),
+        _whole(FRONT_END, 0, config="tiny", device="25k"),
         *(_dispatcher(1, policy=policy, reclaim="in_order") for policy in POLICIES),
         Target(block=INDEX, config="tiny", seeds=1, by_wheel=True),
         _dispatcher(1, config="tiny"),
         Target(block=INDEX, config="large", seeds=1),
         _largest_dispatcher(),
         Target(block="KernelQueue", seeds=1),
-        _whole("QueuedLaunchPath", 0),
+        _whole("LaunchPath", 0),
         *(Target(block=name) for name in OTHERS),
         *(Target(block=name, seeds=3) for name in SM_SIDE),
         Target(block=BASELINE, seeds=1),

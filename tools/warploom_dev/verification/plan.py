@@ -11,7 +11,7 @@ from warploom_dev.mutate import mutate_figures
 from warploom_dev.pages import markdown_table, section_replaced
 from warploom_dev.verification.property_rules import PROPERTY_RULES
 from warploom_dev.verification.rules import PAGE_OF, Named, Page, named_rules, page_of
-from warploom_sim.verilog.blocks import ALONE, BLOCKS
+from warploom_sim.verilog.blocks import BLOCKS
 
 PAGE: Final = Path("docs/verification.md")
 BEGIN: Final = "<!-- Written by `python -m warploom_dev plan --update`. -->"
@@ -43,7 +43,7 @@ class Figures:
 
 def plan_pages() -> list[Page]:
     """Return the pages of all blocks, also of those that are not handed out yet."""
-    names = dict.fromkeys(PAGE_OF.get(block, block) for block in (*BLOCKS, *ALONE))
+    names = dict.fromkeys(PAGE_OF.get(block, block) for block in BLOCKS)
     return [page_of(name) for name in names]
 
 
@@ -106,7 +106,7 @@ _SUMMARY: Final = (
 def _summary(pages: Sequence[Page], named: Sequence[Named], figures: Figures) -> str:
     by_name = {page.name: page for page in pages}
     rows = []
-    for block in (*BLOCKS, *ALONE):
+    for block in BLOCKS:
         page = by_name[PAGE_OF.get(block, block)]
         lacks = lacking(block, page, named, figures)
         rows.append(

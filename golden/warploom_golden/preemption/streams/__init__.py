@@ -1,6 +1,6 @@
 """Event model of KernelQueue and of what stands around it: streams as queues, waits, preemption.
 
-Pages: ``docs/launch/kernel_queue.md``, ``docs/launch/queued_launch_path.md``. "Rule" means a rule
+Pages: ``docs/launch/kernel_queue.md``, ``docs/launch/launch_path.md``. "Rule" means a rule
 of the first, unless another page is named.
 """
 

@@ -272,11 +272,11 @@ class Line:
         s, flight = self._state, self._flight
         if self._pending:
             return s.cycle + 1
-        if s.line and s.line[0].prepared and s.cycle < self._timing.boot:
-            return self._timing.boot
+        ready = bool(s.line) and s.line[0].prepared
+        boot = self._timing.boot if ready and s.cycle < self._timing.boot else NEVER
         if flight is None or self._filter is None:
-            return NEVER
+            return boot
         looks_up = s.cycle < flight.transferred + self._timing.filter_lookup
         if flight.accepted or flight.orphaned != NEVER or looks_up:
             return s.cycle + 1
-        return s.cycle + 1 if s.cycle <= self._filter.settled else NEVER
+        return s.cycle + 1 if s.cycle <= self._filter.settled else boot

@@ -1,4 +1,4 @@
-"""Event model of QueuedLaunchPath with its SMs."""
+"""Event model of LaunchPath with its SMs."""
 
 from collections.abc import Iterator
 from typing import Protocol

@@ -1,8 +1,12 @@
 """The law of preemption with streams as queues: when an urgent launch is offered, at most."""
 
 from dataclasses import dataclass, field
+from typing import Final
 
 from warploom_spec import Config, timing
+
+#: The last cycle after A in which a launch's end can hold the urgent one's configuration back.
+SETTLES: Final = 8
 
 
 @dataclass(frozen=True)
@@ -45,7 +49,9 @@ class StreamLaw:
     def in_flight(self) -> int:
         """The same, if a configuration of a launch that is taken back was in flight.
 
-        At most two cycles more: its flight ends, and its reference is sent.
+        At most two cycles more: its flight ends, and its reference is sent. Launches are taken back
+        one in a cycle, and neither that nor the reference comes in a cycle in which one ends. So a
+        second launch that is taken back, and each that ends up to A + `SETTLES`, is a cycle more.
         """
         return self.idle_launch + 2
 

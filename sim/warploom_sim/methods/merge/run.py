@@ -18,8 +18,8 @@ from warploom_golden.merging.merged_replay import Item, MergeRules, run_merged
 from warploom_golden.merging.merged_work import CHARGES
 from warploom_golden.merging.task import MergeLimits
 from warploom_golden.replay import event_model
+from warploom_golden.replay.gains import line_cycles
 from warploom_sim.methods.merge.task_file import load_tasks
-from warploom_sim.replay import replay_figures
 from warploom_sim.replay.simulation_run import MOST_BLOCKS
 from warploom_sim.traces import trace_reader
 from warploom_sim.traces.gpus import Gpu
@@ -165,7 +165,7 @@ def _trace_job(options: MergeOptions, planner: MergePlanner) -> MergeJob:
     return MergeJob(
         items=merged.items,
         blocks=sum(prod(launch.grid) for launch in launches),
-        unmerged=lambda: replay_figures.cycles(event_model.run(launches, config, options.seed)),
+        unmerged=lambda: line_cycles(launches, config, options.seed),
         jitter=True,
         figures={
             "seed": options.seed,

@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from warploom_golden.preemption.streams.stream_law import StreamLaw
+from warploom_golden.preemption.streams.stream_law import SETTLES, StreamLaw
 from warploom_golden.replay.event_tables import Table
 from warploom_golden.replay.machine import block_needs
 from warploom_sim.methods.preempt.port_figures import Blocks, Integers
@@ -25,9 +25,6 @@ _LONG_AGO: Final = -(1 << 40)
 #: From the first cycle in which a place is free to the cycle in which the record, or the put-back,
 #: of the launch that left it is at its port.
 _LEFT: Final = 2
-#: A launch whose configuration is in flight is taken back so many cycles after the acceptance, at
-#: most.
-_TAKEN_BACK: Final = 8
 #: With ``wait`` the first offer comes so many cycles after the first room, at most.
 _AFTER_ROOM: Final = 4
 
@@ -218,8 +215,9 @@ class LawCheck:
         stands = accepted + law.kill + self._timing.offer
         staying = [each for each in standing if self._stays(each, accepted)]
         terms = {"idle_launch": accepted + law.idle_launch}
-        if self._takes_back(accepted):
-            terms["in_flight"] = accepted + law.in_flight
+        back = self._taken_back(accepted)
+        if back:
+            terms["in_flight"] = accepted + law.in_flight + back - 1 + self._ends(accepted)
         if made > accepted:
             terms["indices_made"] = made + law.indices_made
         gone = {}
@@ -243,11 +241,19 @@ class LawCheck:
         room = self._room(ticket, base, offered, beside)
         return terms | room
 
-    def _takes_back(self, accepted: int) -> bool:
-        """Tell whether a launch is taken back from the line."""
+    def _taken_back(self, accepted: int) -> int:
+        """Return how many launches are taken back, from the line or from a place."""
         back = self._tables["put_back"]
-        low, high = np.searchsorted(back["cycle"], (accepted + 1, accepted + _TAKEN_BACK + 1))
-        return bool((back["fate"][low:high] == Fate.SKIPPED).any())
+        low, high = np.searchsorted(back["cycle"], (accepted + 1, accepted + SETTLES + 1))
+        return int((back["fate"][low:high] == Fate.SKIPPED).sum())
+
+    def _ends(self, accepted: int) -> int:
+        """Return how many launches end, finally or put back, while the urgent one's way settles."""
+        back, until = self._tables["put_back"], (accepted, accepted + SETTLES + 1)
+        first, last = np.searchsorted(back["cycle"] - _LEFT, until)
+        unfinished = int((back["fate"][first:last] != Fate.SKIPPED).sum())
+        first, last = np.searchsorted(self._tables["ended"]["cycle"] - _LEFT, until)
+        return unfinished + int(last - first)
 
     def _stays(self, stay: _Residence, accepted: int) -> bool:
         """Tell whether a launch keeps its place: it has started, and waits or yields."""

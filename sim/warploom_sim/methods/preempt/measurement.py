@@ -10,6 +10,7 @@ from typing import Any, Final
 import click
 
 from warploom_golden.replay import event_model
+from warploom_golden.replay.gains import line_cycles
 from warploom_sim.cosim import simulators
 from warploom_sim.json_file import write_json
 from warploom_sim.methods.preempt import measure, preempt_report, xsched
@@ -19,7 +20,6 @@ from warploom_sim.methods.preempt.plot import draw_latencies
 from warploom_sim.methods.preempt.rtl_measurement import measure_rtl
 from warploom_sim.methods.preempt.workload import MODES, Workload, make_workload, select
 from warploom_sim.plots import check_plot
-from warploom_sim.replay import replay_figures
 from warploom_sim.screen import progress_bar, table_console, working
 from warploom_sim.traces import trace_reader
 from warploom_sim.traces.gpus import Gpu
@@ -264,10 +264,10 @@ def _without_urgent(workload: Workload, setting: Setting) -> dict[str, Any]:
     """Return the cycles of the low launches alone: with the queue, without it, and synchronous."""
     cycles = measure.low_launches_alone(workload, setting)
     synchronous = measure.low_launches_alone(workload, setting, ahead=1)
-    without = event_model.run(workload.low, setting.config, setting.seed, knee=setting.knee)
+    line = line_cycles(workload.low, setting.config, setting.seed, setting.knee)
     return {
         "cycles": cycles,
-        "cycles_without_queue": replay_figures.cycles(without),
+        "cycles_without_queue": line,
         "cycles_synchronous": synchronous,
         "synchronous_slowdown": round(synchronous / cycles - 1, 6),
     }

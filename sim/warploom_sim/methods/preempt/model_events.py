@@ -9,7 +9,7 @@ from warploom_golden.replay.event_constants import NEVER
 from warploom_golden.replay.event_dispatcher import SmBehaviour
 from warploom_golden.replay.event_model import Events, Piece
 from warploom_golden.replay.event_tables import Table, columns
-from warploom_golden.replay.queued_tables import QueuedTables
+from warploom_golden.replay.replay_tables import ReplayTables
 from warploom_sim.methods.preempt.host import MeasuringHost
 from warploom_sim.methods.preempt.measure import Setting
 from warploom_sim.methods.preempt.workload import Workload
@@ -55,7 +55,7 @@ class ModelRun:
             queue=queue,
             drained=_PIECE,
         )
-        self._tables = QueuedTables(self._model, self._host.launches, setting.config)
+        self._tables = ReplayTables(self._model, self._host.launches, setting.config)
         self._taken = dict.fromkeys(("sent", "pops", "handed", "stops"), 0)
         self.cycle = 0
 

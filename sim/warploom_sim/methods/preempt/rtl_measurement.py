@@ -46,7 +46,7 @@ def measure_rtl(
         If the RTL cannot be built, or its simulation fails.
     """
     simulator = preempt_bench_build.SIMULATOR
-    with working(f"building QueuedLaunchPath ({setting.config.sms} SMs) for {simulator}, once"):
+    with working(f"building LaunchPath ({setting.config.sms} SMs) for {simulator}, once"):
         program = preempt_bench_build.build(setting.config)
     verdict, problems = Verdict(), list[str]()
     runs: dict[str, Run] = {}

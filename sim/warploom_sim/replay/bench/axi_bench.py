@@ -3,15 +3,15 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from warploom_golden.replay.host_source import AGAIN
 from warploom_sim.replay.bench.connect import connect
-from warploom_sim.replay.bench.records import ANSWER, LOOKED, POPPED, TRESPASS
-from warploom_spec import Config, ErrorCode, LaunchDescriptor, host_packets
-from warploom_spec.host_commands import INLINE_WORD, Opcode, launch_words
+from warploom_sim.replay.bench.records import ANSWER, ASKED, LOOKED, POPPED, TRESPASS
+from warploom_sim.traces.kept_waits import KeptWaits
+from warploom_spec import Config, LaunchDescriptor, host_packets, queue_packets
+from warploom_spec.host_commands import INLINE_WORD, WAIT_WORDS, Opcode, launch_words
 from warploom_spec.host_map import OFFSETS, SECTION_BASE, SECTION_BYTES
 from warploom_spec.host_registers import registers
 
-#: Codes after which the host rings again.
-AGAIN: Final = (ErrorCode.QUEUE_FULL, ErrorCode.COMPLETION_FULL)
 #: Faults of the host that can be planted, by the number that it goes by in the bench.
 FAULTS: Final = {"host.lost_word": 1, "host.no_repeat": 2}
 
@@ -21,30 +21,63 @@ def task_words(config: Config) -> int:
     return INLINE_WORD + 2 * config.inline_args
 
 
-def launch_lines(launches: Sequence[LaunchDescriptor], config: Config) -> Iterator[str]:
-    """Give for each launch its stream's section and its words, hexadecimal."""
+def launch_lines(
+    launches: Sequence[LaunchDescriptor], config: Config, waits: KeptWaits
+) -> Iterator[str]:
+    """Give for each launch what it is held for, its stream's section and its words, hexadecimal."""
     layout = launch_words(config)
-    for launch in launches:
+    for number, launch in enumerate(launches):
         values = launch.values(config)
         fields = dict.fromkeys(layout.by_name, 0) | {"opcode": int(Opcode.LAUNCH)}
         fields |= {name: value for name, value in values.items() if name in fields}
-        words = layout.pack(fields)[: task_words(config)]
-        whole = sum(word << 32 * k for k, word in enumerate(words))
-        yield f"{launch.stream % config.sections:x} {whole:x}\n"
+        pairs = waits.pairs[number]
+        fields["flags"] = (1 << len(pairs)) - 1
+        for k, (stream, count) in enumerate(pairs):
+            fields[f"wait{k}_stream"] = stream
+            fields[f"wait{k}_count"] = count % (1 << queue_packets.WAIT_BITS)
+        whole = sum(word << 32 * k for k, word in enumerate(layout.pack(fields)))
+        words = *holds(number, launches, waits), launch.stream % config.sections, whole
+        yield " ".join(f"{word:x}" for word in words) + "\n"
+
+
+def holds(number: int, launches: Sequence[LaunchDescriptor], waits: KeptWaits) -> tuple[int, ...]:
+    """Return what a launch is held for: how many streams, and of each its number and a count.
+
+    It is sent when so many records of the stream's launches were taken.
+    """
+    held = waits.held[number]
+    pairs = ((launches[other].stream, waits.numbers[other]) for other in held)
+    return len(held), *(word for pair in pairs for word in pair)
 
 
 def axi_host(config: Config) -> Iterator[str]:
     """Yield the lines of the bench that connect the host."""
     addresses = {word.name: word.offset for word in registers(config)}
-    named = ("ID", "IRQ_ENABLE", "IRQ_STATUS", "IRQ_THRESHOLD", "RECORDS", "RECORD_POP", "REFUSED")
+    named = (
+        *("ID", "IRQ_ENABLE", "IRQ_STATUS", "IRQ_THRESHOLD"),
+        *("RECORDS", "RECORD_POP", "REFUSED", "ROOM"),
+    )
+    launch = launch_words(config)
+    flags, priority = launch.by_name["flags"], launch.by_name["priority"]
+    stream = queue_packets.final_record_words(config).by_name["stream"]
     parameters = {
+        "TASK_WORDS": launch.words,
         "WORDS": task_words(config),
+        "FLAGS": flags.low,
+        "FIRST_PAIR": queue_packets.FIRST_WAIT_WORD,
+        "PAIRS": WAIT_WORDS,
+        "PRIORITY": 32 * priority.word + priority.low,
+        "PRIORITY_BITS": priority.bits,
+        "STREAM": stream.low,
+        "STREAM_BITS": stream.bits,
+        "STREAMS": 1 << config.stream_bits,
         "SECTION_BASE": SECTION_BASE,
         "SECTION_BYTES": SECTION_BYTES,
         "TASK": OFFSETS["T0"],
         "DOORBELL": OFFSETS["DOORBELL"],
         "ERROR": OFFSETS["ERROR"],
         "RESULT": OFFSETS["RESULT0"],
+        "RESULT_COUNT": OFFSETS["RESULT1"],
         **{name: addresses[name] for name in named},
         "RECORD": addresses["RECORD0"],
         **{code.name: int(code) for code in AGAIN},
@@ -52,6 +85,7 @@ def axi_host(config: Config) -> Iterator[str]:
         "POPPED": POPPED,
         "LOOKED": LOOKED,
         "TRESPASS": TRESPASS,
+        "ASKED": ASKED,
     }
     answer = host_packets.bus_read_answer(config).offsets
     ports = {

@@ -10,21 +10,19 @@ from warploom.host import FrontEnd
 from warploom.lib.axil_pins import hand_through
 from warploom_spec import STALL_CAUSES, Config
 
-#: Outputs of LaunchPath that are seen as they are.
+#: Ports of LaunchPath that are seen as they are.
 OBSERVED: Final = (
-    *("room", "lost", "answer", "decided", "decided_valid", "decided_ticket", "done", "done_valid"),
-    *("written", "written_valid", "error", "error_count"),
+    *("room", "lost", "answer", "decided", "decided_valid", "done", "done_valid"),
+    *("written", "written_valid", "record", "put_back", "timeline", "pop"),
     *("dispatch_error", "dispatch_error_count", "index_error", "index_error_count"),
     *(f"stall_{cause}" for cause in STALL_CAUSES),
 )
-
-
 #: Its streams, of which payload, valid and ready are seen.
-STREAMS: Final = ("launch", "stop", "ended")
+STREAMS: Final = ("launch", "abort")
 
 
 class ObservedFrontEnd(wiring.Component):
-    """Show what FrontEnd's LaunchPath does, under the names that LaunchPath's ports have.
+    """Show what FrontEnd's LaunchPath does, under the names that its ports have.
 
     Parameters
     ----------
@@ -33,8 +31,8 @@ class ObservedFrontEnd(wiring.Component):
 
     Attributes
     ----------
-    launch__payload, launch__valid, launch__ready, stop__payload, ... : Out
-        Its streams; ``ended__valid`` is 1 in the cycles in which a record transfers.
+    launch__payload, launch__valid, launch__ready, abort__payload, ... : Out
+        Its streams.
     """
 
     def __init__(self, config: Config) -> None:
@@ -64,10 +62,9 @@ class ObservedFrontEnd(wiring.Component):
         m.d.comb += [getattr(self, name).eq(getattr(path, name)) for name in OBSERVED]
         for name in STREAMS:
             stream = getattr(path, name)
-            transfers = stream.valid & stream.ready if name == "ended" else stream.valid
             m.d.comb += [
                 getattr(self, f"{name}__payload").eq(stream.payload),
-                getattr(self, f"{name}__valid").eq(transfers),
+                getattr(self, f"{name}__valid").eq(stream.valid),
                 getattr(self, f"{name}__ready").eq(stream.ready),
             ]
         return m

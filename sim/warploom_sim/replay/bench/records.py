@@ -17,13 +17,16 @@ _SM: Final = Field("sm", 16, "number of the SM")
 _TICKET: Final = Field("ticket", 32, "ticket")
 STALLS: Final = tuple(f"stall_{cause}" for cause in STALL_CAUSES)
 #: LaunchPath's counters of error records, by the ``source`` of a record in ``errors``.
-ERROR_COUNTS: Final = ("dispatch_error_count", "index_error_count", "error_count")
+ERROR_COUNTS: Final = ("dispatch_error_count", "index_error_count")
 #: Why a run stopped, by the code in its summary record.
 FINISHED, SILENT, TOO_MANY = range(3)
-#: What a host's record holds. ``ANSWER``: a section's ERROR and RESULT0. ``POPPED``: RECORD0 to
-#: RECORD5. ``LOOKED``: RECORDS, IRQ_STATUS, the threshold written, ``irq`` before and after.
-#: ``TRESPASS``: REFUSED, the response to a write that the map does not have, REFUSED, ``irq``.
-ANSWER, POPPED, LOOKED, TRESPASS = range(1, 5)
+#: What a host's record holds. ``ANSWER``: a section's ERROR, RESULT0 and RESULT1. ``POPPED``:
+#: RECORD0 to RECORD7. ``LOOKED``: RECORDS, IRQ_STATUS, the threshold written, ``irq`` before and
+#: after. ``TRESPASS``: REFUSED, the response to a write that the map does not have, REFUSED,
+#: ``irq``. ``ASKED``: ROOM, and the priority of the launch that is to be rung again.
+ANSWER, POPPED, LOOKED, TRESPASS, ASKED = range(1, 6)
+#: Words of a host's record.
+HEARD_WORDS: Final = 8
 #: What is wrong with an index read: the block was reported without this warp, and it had time;
 #: data came that the SM had not asked for.
 LACKS, UNASKED = 1, 2
@@ -31,36 +34,28 @@ LACKS, UNASKED = 1, 2
 CLOSED: Final = 2**64 - 1
 
 
-def record_packets(config: Config, dut: str = "direct") -> dict[str, Packet]:
+def record_packets(config: Config) -> dict[str, Packet]:
     """Return the layout of each event file's records, by the kind of event.
 
-    ``dut`` is one of ``replay_bench.DUTS``.
+    Of a pulse its own bit is not written.
     """
     decision = layouts.index_decision(config).fields
     fields: Mapping[str, tuple[Field, ...]] = {
-        # Without the pulse's own bit.
-        "answers": layouts.launch_answer(config).fields[1:],
-        "decisions": (_TICKET, *decision),
+        "answers": queue_packets.queue_answer(config).fields[1:],
+        "decisions": decision,
         "done": decision,
         "warps": layouts.packed_warp(config).fields,
         "words": (Field("place", 16, "resident place"), *layouts.launch_words(config).fields),
         "offers": (_SM, _TICKET, *layouts.block_offer(config).fields),
         "reports": (_SM, *layouts.block_report(config).fields),
-        "ended": layouts.end_record(config).fields,
+        "ended": queue_packets.final_record(config).fields[1:],
+        "put_back": queue_packets.put_back(config).fields[1:],
+        "timeline": queue_packets.timeline_step(config).fields[1:],
         "errors": (
-            Field("source", 16, "0: the dispatcher, 1: the index generator, 2: the launch path"),
+            Field("source", 16, "0: the dispatcher, 1: the index generator"),
             *layouts.error_record(config).fields[1:],
         ),
     }
-    if dut == "queued":
-        fields = {
-            **fields,
-            "answers": queue_packets.queue_answer(config).fields[1:],
-            "decisions": decision,
-            "ended": queue_packets.final_record(config).fields[1:],
-            "put_back": queue_packets.put_back(config).fields[1:],
-            "timeline": queue_packets.timeline_step(config).fields[1:],
-        }
     return {kind: Packet(kind, (_CYCLE, *rest)) for kind, rest in fields.items()}
 
 
@@ -88,13 +83,14 @@ def index_read_packet(config: Config) -> Packet:
 
 def heard_packet() -> Packet:
     """Return the layout of the file of all that a host reads; `ANSWER` and the others say what."""
-    words = (Field(f"word{k}", 32, "what `kind` says") for k in range(6))
+    words = (Field(f"word{k}", 32, "what `kind` says") for k in range(HEARD_WORDS))
     return Packet("heard", (_CYCLE, Field("kind", 16, "what was read"), *words))
 
 
-def sent_packet() -> Packet:
-    """Return the layout of the file of the cycles in which a host's launches transfer."""
-    return Packet("sent", (_CYCLE, Field("number", 64, "transfers before it")))
+def host_packets() -> dict[str, Packet]:
+    """Return the layouts of the files of the cycles in which a host sends launches, and pops."""
+    number = Field("number", 64, "those before it")
+    return {kind: Packet(kind, (_CYCLE, number)) for kind in ("sent", "pops")}
 
 
 def record_words(packet: Packet) -> int:

@@ -1,6 +1,6 @@
-"""The replay's test bench: Verilog around LaunchPath, generated from its ports.
+"""The replay's test bench: Verilog around the hardware, generated from its ports.
 
-The bench holds no cleverness of its own: the launch source, the stand-in SMs, LaunchPath, and for
+The bench holds no cleverness of its own: the launch source, the stand-in SMs, the hardware, and for
 each kind of event a line that writes it to a file with its cycle number, and one that counts it: a
 file ends with a closing record, which holds the count. It stops by itself.
 """
@@ -22,56 +22,51 @@ from warploom_sim.replay.bench.records import (
     TOO_MANY,
     end_packet,
     heard_packet,
+    host_packets,
     index_read_packet,
     record_packets,
     record_words,
-    sent_packet,
 )
 from warploom_sim.replay.replay_waves import PLACES, RESET_CYCLES
 from warploom_spec import Config, Packet, layouts, queue_packets, timing
 
-#: Module name of the Verilog in the middle: LaunchPath, QueuedLaunchPath, or FrontEnd with a host
-#: in front.
-DUTS: Final = {
-    "direct": "launch_path",
-    "queued": "queued_launch_path",
-    "axi": "front_end",
-}
+#: Module name of the Verilog in the middle, by who sends the launches: a source into
+#: LaunchPath, or a host in front of FrontEnd.
+MODULES: Final = {"direct": "launch_path", "axi": "front_end"}
 #: Knee of a run without contention: above every number of warps.
 NO_KNEE: Final = (1 << 31) - 1
 #: Ports that the bench drives; the other inputs are idle, and ready.
 DRIVEN: Final = {
-    "direct": ("launch__", "report__", "stop__", "read__"),
-    "queued": ("launch__", "report__", "abort__", "read__"),
+    "direct": ("launch__", "report__", "abort__", "read__"),
     "axi": ("axil__", "report__", "read__"),
 }
 
 
-def bench_text(ports: Sequence[Port], config: Config, dut: str = "direct") -> str:
+def bench_text(ports: Sequence[Port], config: Config, host: str) -> str:
     """Return the Verilog of module ``bench``.
 
     Parameters
     ----------
     ports : sequence of Port
-        LaunchPath's, QueuedLaunchPath's or `ObservedFrontEnd`'s, without clock and reset.
+        LaunchPath's or `ObservedFrontEnd`'s, without clock and reset.
     config : Config
         What it was generated from.
-    dut : str
-        One of `DUTS`.
+    host : str
+        One of `MODULES`.
     """
-    axi = dut == "axi"
+    axi = host == "axi"
     parts = (
         _head(),
-        _wires(ports, dut),
-        replay_waves.wires(config, dut),
-        _files(config, dut),
-        axi_host(config) if axi else _source(config, dut),
-        () if axi else _aborter(config) if dut == "queued" else _killer(config),
-        *(sm_core(sm, config, record_packets(config, dut)) for sm in range(config.sms)),
-        index_readers(config, dut) if config.makes_indices else (),
-        hardware(ports, DUTS[dut], DRIVEN[dut]),
-        _stop_task(config, dut),
-        _recorder(config, dut),
+        _wires(ports, host),
+        replay_waves.wires(config),
+        _files(config, host),
+        axi_host(config) if axi else _source(config),
+        () if axi else _aborter(config),
+        *(sm_core(sm, config, record_packets(config)) for sm in range(config.sms)),
+        index_readers(config, host) if config.makes_indices else (),
+        hardware(ports, MODULES[host], DRIVEN[host]),
+        _stop_task(config, host),
+        _recorder(config, host),
         ("endmodule",),
     )
     return "".join(f"{line}\n" for part in parts for line in part)
@@ -85,9 +80,9 @@ def _head() -> Iterator[str]:
     yield "  reg [31:0] resets, seed, knee, index_reads;"
 
 
-def _wires(ports: Sequence[Port], dut: str) -> Iterator[str]:
+def _wires(ports: Sequence[Port], host: str) -> Iterator[str]:
     for name, direction, bits in ports:
-        if direction == "out" or name.startswith(DRIVEN[dut]):
+        if direction == "out" or name.startswith(DRIVEN[host]):
             yield f"  wire {_range(bits)}{name};"
 
 
@@ -96,22 +91,22 @@ def _range(bits: int) -> str:
     return "" if bits == 1 else f"[{bits - 1}:0] "
 
 
-def _packets(config: Config, dut: str) -> dict[str, Packet]:
+def _packets(config: Config, host: str) -> dict[str, Packet]:
     """Return the packet of each kind of event that is recorded."""
-    return record_packets(config, dut) | ({"sent": sent_packet()} if dut == "axi" else {})
+    return record_packets(config) | (host_packets() if host == "axi" else {})
 
 
-def _written_elsewhere(config: Config, dut: str) -> dict[str, Packet]:
+def _written_elsewhere(config: Config, host: str) -> dict[str, Packet]:
     """Return the packets of what the SMs' readers and the host write themselves."""
     reads = {"reads": index_read_packet(config)} if config.makes_indices else {}
-    return reads | ({"heard": heard_packet()} if dut == "axi" else {})
+    return reads | ({"heard": heard_packet()} if host == "axi" else {})
 
 
-def _files(config: Config, dut: str) -> Iterator[str]:
+def _files(config: Config, host: str) -> Iterator[str]:
     """Open a file for each kind of event, in the current directory."""
     packets = {
-        **_packets(config, dut),
-        **_written_elsewhere(config, dut),
+        **_packets(config, host),
+        **_written_elsewhere(config, host),
         "end": end_packet(),
     }
     yield f"  integer {', '.join(f'file_{kind}' for kind in packets)};"
@@ -130,46 +125,21 @@ def _files(config: Config, dut: str) -> Iterator[str]:
     yield "  end"
 
 
-def _source(config: Config, dut: str) -> Iterator[str]:
-    packet = layouts.launch_descriptor(config)
+def _source(config: Config) -> Iterator[str]:
+    packet = queue_packets.queued_launch(config)
     ports = {name: name for name in ("clk", "rst", "cycle", "room", "launches")}
     ports |= {"early": "launch_early", "valid": "launch__valid", "payload": "launch__payload"}
-    parameters: dict[str, object] = {}
-    if dut == "queued":
-        packet = queue_packets.queued_launch(config)
-        ports["record"] = "oldest[63:0]"
-        parameters = {
-            "ROOMS": 1 << config.priority_bits,
-            "PRIORITY": packet.offsets["priority"],
-            "PRIORITY_BITS": config.priority_bits,
-        }
-    parameters["BITS"] = packet.bits
-    kind = "queued_source" if dut == "queued" else "launch_source"
+    ports["record"] = "oldest[63:0]"
+    parameters = {
+        "ROOMS": 1 << config.priority_bits,
+        "PRIORITY": packet.offsets["priority"],
+        "PRIORITY_BITS": config.priority_bits,
+        "BITS": packet.bits,
+    }
     yield "  wire [31:0] launches;"
     yield "  wire launch_early;"
-    yield f"  {kind} #({connect(parameters)})"
+    yield f"  launch_source #({connect(parameters)})"
     yield f"  source ({connect(ports)});"
-
-
-def _killer(config: Config) -> Iterator[str]:
-    """Stop launches by their number; what it sees are the offers and the launch words."""
-    words = layouts.launch_words(config)
-    widths = {field.name: field.bits for field in words.fields}
-    ports = {name: name for name in ("clk", "rst", "seed")}
-    ports |= {"valid": "stop__valid", "ready": "stop__ready", "stop": "stop__payload"}
-    for place in range(PLACES):
-        taken = (
-            f"(offer__{sm}__valid & (offer__{sm}__payload[0] == {place}))"
-            for sm in range(config.sms)
-        )
-        yield f"  wire [15:0] taken_{place} = {' + '.join(taken)};"
-        stands = f"words__{place}"
-        sizes = (f"{stands}[{words.offsets[g]} +: {widths[g]}]" for g in ("gx", "gy", "gz"))
-        yield f"  wire [63:0] blocks_{place} = {' * '.join(sizes)};"
-        ports |= {name: name for name in (f"taken_{place}", f"blocks_{place}")}
-        ports[f"ticket_{place}"] = f"{stands}[{words.offsets['ticket']} +: 32]"
-        ports[f"launch_{place}"] = f"{stands}[{words.offsets['code']} +: 32]"
-    yield f"  launch_killer killer ({connect(ports)});"
 
 
 def _aborter(config: Config) -> Iterator[str]:
@@ -203,50 +173,47 @@ def _aborter(config: Config) -> Iterator[str]:
     yield f"  launch_aborter aborter ({connect(ports)});"
 
 
-def _events(config: Config, dut: str) -> dict[str, list[tuple[str, str]]]:
+def _events(config: Config, host: str) -> dict[str, list[tuple[str, str]]]:
     """Return what makes an event of each kind, and what is written of it.
 
     An SM's stand-in writes its own events: of those there is nothing to write here.
     """
-    # Of a pulse its own bit, the lowest, is not written.
-    error_bits, answer_bits = (
-        packet(config).bits for packet in (layouts.error_record, layouts.launch_answer)
-    )
-    queued = dut == "queued"
-    errors = ("dispatch_error", "index_error", *(() if queued else ("error",)))
-    if queued:
-        answer_bits = queue_packets.queue_answer(config).bits
+    pulses = {"answers": "answer", "ended": "record", "put_back": "put_back"}
+    pulses["timeline"] = "timeline"
     return {
-        "answers": [("answer[0]", f"answer[{answer_bits - 1}:1]")],
-        "ended": [_pulse(config, "record")] if queued else [("ended__valid", "ended__payload")],
-        "decisions": [("decided_valid", "decided" if queued else "decided, decided_ticket")],
+        **{kind: [_pulse(config, port)] for kind, port in pulses.items()},
+        "decisions": [("decided_valid", "decided")],
         "done": [("done_valid", "done")],
         "warps": [("written_valid", "written")],
         "words": [(f"(words__{k} != stood_{k})", f"words__{k}, 16'd{k}") for k in range(PLACES)],
         "errors": [
-            (f"{port}[0]", f"{port}[{error_bits - 1}:1], 16'd{source}")
-            for source, port in enumerate(errors)
+            (condition, f"{content}, 16'd{source}")
+            for source, port in enumerate(("dispatch_error", "index_error"))
+            for condition, content in [_pulse(config, port)]
         ],
         "offers": [(f"offer__{sm}__valid", "") for sm in range(config.sms)],
         "reports": [(f"report__{sm}__valid", "") for sm in range(config.sms)],
-        **({"sent": [("launch__valid", "count_sent")]} if dut == "axi" else {}),
-        **({kind: [_pulse(config, kind)] for kind in ("put_back", "timeline")} if queued else {}),
+        **({"sent": [("launch__valid", "count_sent")]} if host == "axi" else {}),
+        **({"pops": [("pop", "count_pops")]} if host == "axi" else {}),
     }
 
 
 def _pulse(config: Config, port: str) -> tuple[str, str]:
-    """Return when a pulse of QueuedLaunchPath is an event, and what is written of it."""
+    """Return when a pulse is an event, and what is written of it: all but its own bit."""
     make = {
+        "answer": queue_packets.queue_answer,
         "record": queue_packets.final_record,
         "put_back": queue_packets.put_back,
         "timeline": queue_packets.timeline_step,
+        "dispatch_error": layouts.error_record,
+        "index_error": layouts.error_record,
     }
     return f"{port}[0]", f"{port}[{make[port](config).bits - 1}:1]"
 
 
-def _recorder(config: Config, dut: str) -> Iterator[str]:
+def _recorder(config: Config, host: str) -> Iterator[str]:
     """Write and count every event in the cycle in which it stands at its port; then stop."""
-    events, packets = _events(config, dut), _packets(config, dut)
+    events, packets = _events(config, host), _packets(config, host)
     stood = [f"stood_{k}" for k in range(PLACES)]
     yield f"  reg {_range(layouts.launch_words(config).bits)}{', '.join(stood)};"
     yield f"  initial begin {' '.join(f'{name} = 0;' for name in stood)} end"
@@ -262,7 +229,7 @@ def _recorder(config: Config, dut: str) -> Iterator[str]:
         yield f"      count_{kind} = count_{kind} + {' + '.join(conditions)};"
     for place, name in enumerate(stood):
         yield f"    {name} <= words__{place};"
-    yield from _stop(config, dut)
+    yield from _stop(config, host)
     yield "  end"
 
 
@@ -286,21 +253,17 @@ def _close(packet: Packet) -> Iterator[str]:
     yield f"      $fclose(file_{packet.name});"
 
 
-def _stop_task(config: Config, dut: str) -> Iterator[str]:
+def _stop_task(config: Config, host: str) -> Iterator[str]:
     """Close all files and finish."""
-    packets = _packets(config, dut)
+    packets = _packets(config, host)
     padding = 32 - timing(config).error_counter_bits
-    counters = {name: f"{padding}'d0, {name}" for name in reversed(ERROR_COUNTS)}
-    if dut == "queued":
-        # It has no counter of its own.
-        counters["error_count"] = "32'd0"
-    errors = counters.values()
+    errors = (f"{padding}'d0, {name}" for name in reversed(ERROR_COUNTS))
     final = ", ".join((*errors, *reversed(STALLS)))
     yield f"  reg [63:0] {', '.join(f'count_{kind}' for kind in packets)};"
     yield f"  initial begin {' '.join(f'count_{kind} = 0;' for kind in packets)} end"
     yield "  task stop(input [31:0] reason);"
     yield "    begin"
-    for packet in (packets | _written_elsewhere(config, dut)).values():
+    for packet in (packets | _written_elsewhere(config, host)).values():
         yield from _close(packet)
     yield f"      {_fwrite(end_packet(), f'{final}, reason')}"
     yield f"      $fclose(file_{end_packet().name});"
@@ -317,19 +280,18 @@ def _stop_task(config: Config, dut: str) -> Iterator[str]:
     yield "  end"
 
 
-def _stop(config: Config, dut: str) -> Iterator[str]:
+def _stop(config: Config, host: str) -> Iterator[str]:
     """Stop when all launches are answered and ended, or when that cannot come any more."""
     offered = " | ".join(f"offer__{sm}__valid" for sm in range(config.sms))
     reported = " | ".join(f"report__{sm}__valid" for sm in range(config.sms))
     yield "    quiet <= quiet + 1;"
     # While a launch is awaited nothing need happen.
-    ended = "record[0]" if dut == "queued" else "ended__valid"
-    yield f"    if (answer[0] | {ended} | launch_early | {reported}) quiet <= 0;"
+    yield f"    if (answer[0] | record[0] | launch_early | {reported}) quiet <= 0;"
     yield f"    if ({offered}) begin quiet <= 0; offers <= offers + 1; end"
     yield "    if (answer[0]) answers <= answers + 1;"
     yield "    if (answer[0] && answer[32:1] != 0) accepted <= accepted + 1;"
-    yield f"    if ({ended}) finals <= finals + 1;"
-    settled = "host_done" if dut == "axi" else "answers == launches"
+    yield "    if (record[0]) finals <= finals + 1;"
+    settled = "host_done" if host == "axi" else "answers == launches"
     yield f"    if ({settled} && finals == accepted) begin"
     yield "      rest <= rest + 1;"
     yield f"      if (rest == drain) stop({FINISHED});"

@@ -62,7 +62,7 @@ def build(
     config: Config,
     simulator: str,
     waves: bool = False,
-    dut: str = "direct",
+    host: str = "direct",
 ) -> Simulation:
     """Return the hardware in its bench, compiled for a simulator now or before.
 
@@ -74,8 +74,8 @@ def build(
         ``verilator`` or ``icarus``.
     waves : bool
         Whether it can write a waveform.
-    dut : str
-        One of `warploom_sim.replay.bench.replay_bench.DUTS`.
+    host : str
+        One of `warploom_sim.replay.bench.replay_bench.MODULES`.
 
     Raises
     ------
@@ -85,12 +85,12 @@ def build(
         If the Verilog does not compile, with the end of the log; or the disk is full.
     """
     simulators.require(simulator)
-    job: dict[str, object] = {"config": dataclasses.asdict(config), "dut": dut}
+    job: dict[str, object] = {"config": dataclasses.asdict(config), "host": host}
     tools = versions(TOOLS)
     generator = [_hash(Path(__file__).parents[2] / name) for name in GENERATOR]
     parts = [job, tools, generator, [_hash(path) for path in _rtl_sources()]]
     text = cached("replay-verilog", parts, functools.partial(_generate, job))
-    files = [*_bench_sources(simulator, dut), *sorted(text.glob("*.v"))]
+    files = [*_bench_sources(simulator, host), *sorted(text.glob("*.v"))]
     wave = simulators.waveform(simulator)
     flags = ICARUS_FLAGS if simulator == "icarus" else VERILATOR_FLAGS
     if waves:
@@ -116,14 +116,10 @@ def _rtl_sources() -> Iterator[Path]:
         yield from sorted(Path(found.origin).parent.glob("**/*.py"))
 
 
-def _bench_sources(simulator: str, dut: str) -> list[Path]:
+def _bench_sources(simulator: str, host: str) -> list[Path]:
     # The package comes before those that use it.
     names = ["mix.v", "sm_core.v", "index_reader.v", "index_read_turns.v"]
-    names += {
-        "direct": ["launch_source.v", "launch_killer.v"],
-        "queued": ["queued_source.v", "launch_aborter.v"],
-        "axi": ["axi_host.v"],
-    }[dut]
+    names += ["axi_host.v"] if host == "axi" else ["launch_source.v", "launch_aborter.v"]
     names.append("clock.v" if simulator == "icarus" else "clock.cpp")
     return [SOURCES / name for name in names]
 

@@ -9,10 +9,9 @@ from typing import Any, Final
 
 from amaranth.hdl import Shape
 
-from warploom.launch import LaunchPath
-from warploom.launch.queued_launch_path import QueuedLaunchPath
+from warploom.launch.launch_path import LaunchPath
 from warploom_sim.replay.bench.observed_front_end import ObservedFrontEnd
-from warploom_sim.replay.bench.replay_bench import DUTS, bench_text
+from warploom_sim.replay.bench.replay_bench import MODULES, bench_text
 from warploom_sim.replay.model_run import config_of
 from warploom_sim.verilog import shared_modules
 from warploom_sim.verilog.header import ports
@@ -21,21 +20,20 @@ from warploom_spec import Config, WarploomError
 
 _MAKE: Final[dict[str, Callable[[Config], Any]]] = {
     "direct": LaunchPath,
-    "queued": QueuedLaunchPath,
     "axi": ObservedFrontEnd,
 }
 
 
 def write(job: Mapping[str, Any], folder: Path) -> None:
     """Write the hardware, such as ``launch_path.v``, and ``bench.v``."""
-    config, dut = config_of(job["config"]), job["dut"]
-    component = _MAKE[dut](config)
+    config, host = config_of(job["config"]), job["host"]
+    component = _MAKE[host](config)
     named = [
         (name, direction, Shape.cast(shape).width) for name, direction, shape in ports(component)
     ]
-    text = shared_modules.convert(component, DUTS[dut])
-    (folder / f"{DUTS[dut]}.v").write_text(run_at_start(text))
-    (folder / "bench.v").write_text(bench_text(named, config, dut))
+    text = shared_modules.convert(component, MODULES[host])
+    (folder / f"{MODULES[host]}.v").write_text(run_at_start(text))
+    (folder / "bench.v").write_text(bench_text(named, config, host))
 
 
 def main() -> int:

@@ -1,13 +1,13 @@
 """The register map as a C header that needs ``stdint.h`` and nothing else."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from enum import IntEnum
 from typing import Final
 
-from warploom_spec import Config, queue_host
+from warploom_spec import Config
 from warploom_spec.codes import CODES
-from warploom_spec.host_commands import COMMANDS, FLAG_SKIP_PRIMARY, Opcode, record_words
+from warploom_spec.host_commands import FLAG_SKIP_PRIMARY, LAYOUTS, Opcode
 from warploom_spec.host_map import SECTION_BASE, SECTION_BYTES, SECTION_WORDS, Word
 from warploom_spec.host_registers import (
     IDENTITY,
@@ -18,57 +18,14 @@ from warploom_spec.host_registers import (
     params,
     registers,
 )
-from warploom_spec.queue import FinalFate, RecordKind
+from warploom_spec.queue import FinalFate, Mode, RecordKind
 from warploom_spec.queue_packets import final_record_words
 from warploom_spec.word_layout import WordField, WordLayout
 
 PREFIX: Final = "WARPLOOM_"
 
 
-@dataclass(frozen=True)
-class _Map:
-    """What the header of one version of the map is made of."""
-
-    version: int
-    params: Sequence[tuple[WordField, int]]
-    registers: Sequence[Word]
-    section: Sequence[Word]
-    opcodes: Sequence[IntEnum]
-    commands: Sequence[WordLayout]
-    record: WordLayout
-    interrupts: type[IntEnum]
-    modes: Sequence[IntEnum] = ()
-
-
-def _version_1(config: Config) -> _Map:
-    return _Map(
-        version=MAP_VERSION,
-        params=params(config),
-        registers=registers(config),
-        section=SECTION_WORDS,
-        opcodes=tuple(Opcode),
-        commands=[make(config) for make in COMMANDS.values()],
-        record=record_words(config),
-        interrupts=Interrupt,
-    )
-
-
-def _version_2(config: Config) -> _Map:
-    layouts = COMMANDS | {Opcode.LAUNCH: queue_host.queued_launch_words}
-    return _Map(
-        version=queue_host.QUEUE_MAP_VERSION,
-        params=queue_host.queued_params(config),
-        registers=queue_host.queued_registers(config),
-        section=queue_host.queued_section_words(),
-        opcodes=(*Opcode, *queue_host.QueueHostOpcode),
-        commands=[*(make(config) for make in layouts.values()), queue_host.mask_words(config)],
-        record=replace(final_record_words(config), name="record"),
-        interrupts=queue_host.QueueInterrupt,
-        modes=tuple(queue_host.QueueMode),
-    )
-
-
-def c_header(config: Config, name: str, *, stream_queues: bool = False) -> str:
+def c_header(config: Config, name: str) -> str:
     """Return the header of one configuration.
 
     Constants are macros, so that the preprocessor and other languages can read them: of each field
@@ -81,10 +38,8 @@ def c_header(config: Config, name: str, *, stream_queues: bool = False) -> str:
         The configuration.
     name : str
         Its name, for the header's first lines.
-    stream_queues : bool, optional
-        Version 2 of the map (``docs/host/stream_queues.md``).
     """
-    made = _version_2(config) if stream_queues else _version_1(config)
+    record = replace(final_record_words(config), name="record")
     lines = [
         f"/* Warploom's registers as a host sees them. Configuration {name}; generated, not to be",
         " * edited. A driver compares CONFIG_CRC with WARPLOOM_CONFIG_CRC before anything else. */",
@@ -93,17 +48,17 @@ def c_header(config: Config, name: str, *, stream_queues: bool = False) -> str:
         "",
         "#include <stdint.h>",
         "",
-        *_constants(config, made),
-        *_registers(made.registers),
-        *_section(made.section),
-        *_enumeration("opcodes", "OPCODE", made.opcodes),
+        *_constants(config),
+        *_registers(registers(config)),
+        *_section(SECTION_WORDS),
+        *_enumeration("opcodes", "OPCODE", Opcode),
         _define("FLAG_SKIP_PRIMARY", FLAG_SKIP_PRIMARY),
-        *(line for layout in made.commands for line in _words(layout)),
-        *(_enumeration("modes of a launch", "MODE", made.modes) if made.modes else ()),
-        *_words(made.record),
+        *(line for make in LAYOUTS for line in _words(make(config))),
+        *_enumeration("modes of a launch", "MODE", Mode),
+        *_words(record),
         *_enumeration("fates of a record", "FATE", FinalFate),
         *_enumeration("kinds of a record", "KIND", RecordKind),
-        *_enumeration("bits of IRQ_ENABLE and IRQ_STATUS", "IRQ", made.interrupts),
+        *_enumeration("bits of IRQ_ENABLE and IRQ_STATUS", "IRQ", Interrupt),
         *_enumeration("blocks of ERROR_LAST", "BLOCK", ErrorBlock),
         *_codes(),
         *_functions(),
@@ -117,15 +72,16 @@ def _define(name: str, value: int, *, hexadecimal: bool = False) -> str:
     return f"#define {PREFIX}{name} UINT32_C({text})"
 
 
-def _constants(config: Config, made: _Map) -> Iterator[str]:
+def _constants(config: Config) -> Iterator[str]:
     yield "/* What ID, VERSION and CONFIG_CRC read. */"
     yield _define("ID", IDENTITY, hexadecimal=True)
-    yield _define("VERSION", made.version, hexadecimal=True)
+    yield _define("VERSION", MAP_VERSION, hexadecimal=True)
     yield _define("CONFIG_CRC", config_crc(config), hexadecimal=True)
     yield ""
-    last = made.params[-1][0].word
+    numbers = params(config)
+    last = numbers[-1][0].word
     yield f"/* Numbers of this configuration, as PARAMS0 to PARAMS{last} say them. */"
-    for field, value in made.params:
+    for field, value in numbers:
         yield _define(field.name.upper(), value)
     yield ""
     yield "/* Rows of the index memory, a warp's indices each; 0: there is none. */"

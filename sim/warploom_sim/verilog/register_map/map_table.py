@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Iterator
 
 from warploom_spec import Config
-from warploom_spec.host_commands import COMMANDS, record_words
+from warploom_spec.host_commands import LAYOUTS
 from warploom_spec.host_map import SECTION_WORDS, Word
 from warploom_spec.host_registers import registers
+from warploom_spec.queue_packets import final_record_words
 from warploom_spec.word_layout import WordField, WordLayout
 
 
@@ -20,8 +21,8 @@ def map_table(config: Config) -> str:
             "A section:",
             "",
             *_words(SECTION_WORDS, "offset"),
-            *(line for make in COMMANDS.values() for line in _layout(make(config))),
-            *_layout(record_words(config)),
+            *(line for make in LAYOUTS for line in _layout(make(config))),
+            *_layout(final_record_words(config)),
         ]
     )
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from warploom_spec import Config
-from warploom_spec.host_commands import COMMANDS
+from warploom_spec.host_commands import LAYOUTS
 from warploom_spec.host_map import SECTION_BASE, SECTION_BYTES, SECTION_WORDS, Word
 from warploom_spec.host_registers import (
     IDENTITY,
@@ -49,7 +49,7 @@ def system_rdl(config: Config, name: str) -> str:
     constants = _constants(config)
     lines = [
         "// Warploom's registers as a host sees them; generated, not to be edited.",
-        *(line for make in COMMANDS.values() for line in _command(make(config))),
+        *(line for make in LAYOUTS for line in _command(make(config))),
         "addrmap warploom {",
         '    name = "Warploom";',
         f'    desc = "Configuration {name}.";',

@@ -32,7 +32,7 @@ CONFIG: Final = Config(
 SIZE: Final = "2 streams, 2 priorities, 2 entries each, 1 pair"
 #: Cycles that are searched: a launch is awaited, ends, and the one that waits for it is handed
 #: over.
-BOUND: Final = 18
+BOUND: Final = 16
 #: Likewise, until a third launch of a stream begins.
 THREE: Final = 24
 

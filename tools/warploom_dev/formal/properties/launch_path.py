@@ -1,13 +1,15 @@
-"""LaunchPath's tickets and records, at most one each; and what it hands to the dispatcher."""
+"""LaunchPath's answers, one each in time; what it hands to the dispatcher; its records."""
 
 from typing import Any, Final
 
-from amaranth.hdl import Cat, Module, Signal, Value
+from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 
 from warploom.launch import LaunchPath
 from warploom_dev.formal.formal_bench import FormalBench
-from warploom_spec import Config, ErrorCode, Fate, capacities, timing
+from warploom_spec import Config, ErrorCode, capacities, timing
 from warploom_spec.layouts import TICKET_BITS
+from warploom_spec.queue import QueueCode, RecordKind
+from warploom_spec.queue_packets import QueueOpcode
 from warploom_spec.resources import AMOUNT_FIELDS
 
 CONFIG: Final = Config(
@@ -20,46 +22,54 @@ CONFIG: Final = Config(
     barriers=2,
     max_threads=24,
     grid_bits=(1, 1, 1),
-    history_entries=1,
-    index_memory_warps=4,
+    index_memory_warps=0,
     inline_args=0,
-    word_bits=8,
     stream_bits=1,
     priority_bits=1,
     task_bits=1,
     max_tables=1,
     kill_timeout=10,
+    queue_depth=1,
+    launch_waits=0,
+)
+SIZE: Final = (
+    "1 SM with 1 slot and 2 warps, 2 streams, 2 entries, no indices; a soft reset does not end"
 )
 #: Free bits of a launch: legal ones of one block, and ones that are refused. Of what an SM has two
 #: units of, a block may need three: where it has one, a field of one bit cannot hold too much.
 FREE: Final = {
     "dx": 0b11001,
+    "mode": 0b111,
     **dict.fromkeys(AMOUNT_FIELDS, 0b11),
     **dict.fromkeys(("gx", "gy", "gz", "dy", "dz"), 0b1),
-    **dict.fromkeys(("stream", "priority", "after_previous"), 0b1),
+    **dict.fromkeys(("stream", "priority", "after_previous", "idempotent"), 0b1),
 }
 #: What a block takes of an SM, and how much of it there is.
 _CAPACITY: Final = {name: size for name, size in capacities(CONFIG).items() if name != "slots"}
 #: Cycles that are searched of what is not proved for all time.
 BOUND: Final = 24
-#: Likewise of records: the second launch's is in the cycle before the last but one.
-RECORDED: Final = 28
-#: Likewise of the tickets that are handed over: the second launch's cycle and two more.
-HANDED: Final = 28
-#: Tickets that a stop may name, and that are followed: the first of them.
+#: Likewise of `room`, of records, and of what is handed over, which take longest.
+ROOM, RECORDED, HANDED = 20, 18, 16
+#: Tickets that an abort may name, and that are followed: the first of them.
 _TICKETS: Final = 0b11
 #: Cycles from a launch to its answer.
 ANSWER: Final = timing(CONFIG).launch_check + 1
+#: Entries that an abort is compared with, one in each cycle.
+_ENTRIES: Final = CONFIG.queue_depth << CONFIG.priority_bits
+#: Cycles from an abort to its answer, at most; and in which the next one is refused, since an abort
+#: that was answered may still have to take its launch back.
+ABORT_ANSWERED: Final = _ENTRIES + 3
+ABORT_REFUSED: Final = _ENTRIES + 6
 
 
 class _Seeded(LaunchPath):
-    """The block with a bug in what it hands to the dispatcher.
+    """The block with a bug in what it hands to the dispatcher, or in its records.
 
     ``same_ticket``: each launch has ticket 1. ``no_grid``: gx is lost. ``too_large``: a block has
-    as many warps as the field holds.
+    as many warps as the field holds. ``one_ticket``: each record has ticket 1.
     """
 
-    BUGS: Final = ("same_ticket", "no_grid", "too_large")
+    BUGS: Final = ("same_ticket", "no_grid", "too_large", "one_ticket")
 
     def __init__(self, config: Config, bug: str) -> None:
         super().__init__(config)
@@ -67,12 +77,15 @@ class _Seeded(LaunchPath):
 
     def elaborate(self, platform: object) -> Module:
         m: Module = super().elaborate(platform)
-        dispatcher: Any = m.submodules.dispatcher
+        # Its ports are made from a dictionary: no type checker sees them.
+        seen: Any = self
+        dispatcher = seen._dispatcher
         launch = dispatcher.launch.payload
         bugs = {
             "same_ticket": launch.ticket.eq(1),
             "no_grid": launch.gx.eq(0),
             "too_large": launch.warps.eq(-1),
+            "one_ticket": seen.record.ticket.eq(1),
         }
         m.d.comb += bugs[self._bug]
         return m
@@ -82,10 +95,12 @@ def bench(fault: str | None = None) -> FormalBench:
     """Return the bench; it follows one ticket, which may be any of the first three.
 
     Its own seeded bugs: ``second`` gives the first launch ticket 2; ``phantom_launch`` is a block
-    that sees a launch, ``phantom_stop`` one that sees a stop, in every cycle; with ``room_unseen``
-    the source takes ``room`` as 1.
+    that sees a launch, ``phantom_command`` one that sees a PREEMPT, ``phantom_abort`` one that sees
+    an abort, in every cycle; with ``room_unseen`` the source takes ``room`` as 1; with
+    ``late_abort`` the block is right, and its answers to aborts are seen a cycle late; with
+    ``short_reset`` it is right, and a soft reset may end in any cycle.
     """
-    b = FormalBench("launch_path", CONFIG, "1 SM with 1 slot and 2 warps, grids of 1 block", fault)
+    b = FormalBench("launch_path", CONFIG, SIZE, fault)
     # Its ports are made from a dictionary: no type checker sees them.
     dut: Any = (
         _Seeded(CONFIG, fault)
@@ -93,21 +108,30 @@ def bench(fault: str | None = None) -> FormalBench:
         else LaunchPath(CONFIG, first_ticket=2 if fault == "second" else 1)
     )
     given = b.partly(dut.launch.payload.shape(), FREE, "given", b.free, port="launch")
-    stop = b.partly(dut.stop.payload.shape(), {"ticket": _TICKETS, "drain": 1}, "stop", b.free)
-    sent, stops = b.free(1, "launch__valid"), b.free(1, "stop__valid")
+    abort = b.partly(dut.abort.payload.shape(), {"ticket": _TICKETS}, "abort", b.free)
+    sent, aborts = b.free(1, "launch__valid"), b.free(1, "abort__valid")
+    given_command = b.free(Value.cast(dut.command).shape(), "command")
+    preempt = Cat(C(1, 1), C(int(QueueOpcode.PREEMPT), 2), given_command[3:])
+    # HostRegisters ends no soft reset but by a restart.
+    begun, begins = b.register(1, "reset_begun"), b.free(1, "soft_reset_begins")
+    b.m.d.sync += begun.eq(begun | begins)
     b.drive(
         dut,
         launch__payload=given,
         launch__valid=1 if fault == "phantom_launch" else sent,
-        stop__payload=stop,
-        stop__valid=1 if fault == "phantom_stop" else stops,
+        abort__payload=abort,
+        abort__valid=1 if fault == "phantom_abort" else aborts,
+        command=preempt if fault == "phantom_command" else given_command,
+        launch_timeout=0,
+        soft_reset_active=begins if fault == "short_reset" else begun | begins,
+        restart=0,
     )
-    recorded = b.first(dut.ended, "ended")
     _state_answers(b, dut, sent)
-    _state_room(b, dut, sent)
-    _state_records(b, dut, recorded, stops & dut.stop.ready, stop)
+    _state_commands(b, dut, given_command[0])
+    _state_aborts(b, dut, aborts)
+    _state_room(b, dut, sent, given)
+    _state_records(b, dut)
     _state_handed(b, dut)
-    b.check_held(dut.ended, "ended", bound=BOUND, slow=True)
     return b.close()
 
 
@@ -139,9 +163,66 @@ def _state_answers(b: FormalBench, dut: Any, sent: Value) -> None:
     )
 
 
-def _state_room(b: FormalBench, dut: Any, sent: Value) -> None:
+def _state_commands(b: FormalBench, dut: Any, sent: Value) -> None:
+    """State that a command for streams is answered in the next cycle."""
+    answer = dut.command_answer
+    b.check(
+        "command_answer",
+        "a command for streams is answered in the next cycle; there is no other answer",
+        answer.valid == b.before(sent, "commanded"),
+        fault="phantom_command",
+        cover=(
+            "a PREEMPT while another one is pending",
+            answer.valid & (answer.code == int(QueueCode.PREEMPT_PENDING)),
+        ),
+    )
+
+
+def _state_aborts(b: FormalBench, dut: Any, sent: Value) -> None:
+    """State that one abort is served at a time, and is answered soon."""
+    answer = dut.abort_answer
+    late = b.fault == "late_abort"
+    answered = b.value(b.before(answer.valid, "late") if late else answer.valid, "abort_answered")
+    taken = b.value(sent & dut.abort.ready, "abort_taken")
+    served = b.register(1, "abort_served")
+    b.m.d.sync += served.eq((served & ~answered) | taken)
+    b.check(
+        "abort_answer",
+        "an abort is answered after it was taken, and once; no other is taken before its answer",
+        (~answered | served) & (~served | answered | ~dut.abort.ready),
+        fault="phantom_abort",
+        cover=("the next one is taken with the answer", answered & taken),
+    )
+    waits = in_a_row(b, served & ~answered, "abort_waits")
+    b.check(
+        "abort_in_time",
+        f"an abort is answered {ABORT_ANSWERED} cycles after it was taken at the latest",
+        waits < ABORT_ANSWERED,
+        fault="late_abort",
+        cover=("as late as that", answered & (waits == ABORT_ANSWERED - 1)),
+        bound=BOUND,
+    )
+    refused = in_a_row(b, ~dut.abort.ready, "abort_refused")
+    b.check(
+        "abort_taken",
+        f"`abort` is refused in {ABORT_REFUSED} cycles in a row at most",
+        refused <= ABORT_REFUSED,
+        fault="short_reset",
+        cover=("in as many, and then taken", taken & (refused == ABORT_REFUSED)),
+        bound=BOUND,
+    )
+
+
+def in_a_row(b: FormalBench, holds: Any, name: str) -> Any:
+    """Return in how many cycles before this one, in a row, something held; it stays at 31."""
+    count = b.register(5, f"{name}_in_a_row")
+    b.m.d.sync += count.eq(Mux(holds, count + ~count.all(), 0))
+    return count
+
+
+def _state_room(b: FormalBench, dut: Any, sent: Value, given: Any) -> None:
     """State that ``room`` promises a place; the records are not all reserved within the bound."""
-    room = b.value(dut.room | (b.fault == "room_unseen"), "room")
+    room = b.value(dut.room.bit_select(given.priority, 1) | (b.fault == "room_unseen"), "room")
     polite = Signal(name="bench_polite", init=1)
     b.m.d.sync += polite.eq(polite & (~sent | room))
     full = Cat(
@@ -149,46 +230,36 @@ def _state_room(b: FormalBench, dut: Any, sent: Value) -> None:
     ).any()
     b.check(
         "room",
-        "no launch is refused because the waiting queue is full if each was sent in a cycle with"
-        " `room`",
+        "no launch is refused because its priority's entries are taken, or no record is left, if"
+        " each was sent in a cycle with its priority's bit of `room`",
         ~(dut.answer.valid & full & polite & b.past(sent, ANSWER, "sent_politely")),
         fault="room_unseen",
-        cover=("there is no room", polite & ~dut.room),
-        bound=BOUND,
+        cover=("there is room for one priority alone", polite & (dut.room == 1)),
+        bound=ROOM,
         slow=True,
     )
 
 
-def _state_records(b: FormalBench, dut: Any, recorded: Value, stops: Value, stop: Any) -> None:
-    """State that no ticket has two records, and what they say."""
-    m, record, answer = b.m, dut.ended.payload, dut.answer
+def _state_records(b: FormalBench, dut: Any) -> None:
+    """State that no ticket has two records."""
+    m, record, answer = b.m, dut.record, dut.answer
     ticket = b.constant(_TICKETS.bit_length(), "ticket")
     accepted, ended = b.register(1, "accepted"), b.register(1, "has_ended")
-    stopped = b.register(1, "stopped")
-    mine = b.value(recorded & (record.ticket == ticket), "mine")
-    finished = b.register(1, "one_finished")
+    is_launch = record.valid & (record.kind == int(RecordKind.LAUNCH))
+    mine = b.value(is_launch & (record.ticket == ticket), "mine")
+    others = b.register(1, "others_ended")
     m.d.sync += [
-        finished.eq(finished | (recorded & (record.fate == int(Fate.FINISHED)))),
+        others.eq(others | (is_launch & ~mine)),
         accepted.eq(accepted | (answer.valid & (answer.ticket == ticket))),
         ended.eq(ended | mine),
-        stopped.eq(stopped | (stops & (stop.ticket == ticket))),
     ]
     b.check(
         "one_record",
         "a ticket has its record after its answer, and one at most",
-        ~mine | (accepted & ~ended),
-        fault="same_ticket",
-        cover=("the second ticket's after one that finished", mine & (ticket == 2) & finished),
+        ~mine | (accepted & ~ended & (ticket != 0)),
+        fault="one_ticket",
+        cover=("the second ticket's after another's", mine & (ticket == 2) & others),
         bound=RECORDED,
-        slow=True,
-    )
-    b.check(
-        "skipped",
-        "a launch is skipped or killed only if it was stopped",
-        ~mine | stopped | ((record.fate != int(Fate.SKIPPED)) & (record.fate != int(Fate.KILLED))),
-        fault="phantom_stop",
-        cover=("a launch is skipped", mine & (record.fate == int(Fate.SKIPPED))),
-        bound=BOUND,
         slow=True,
     )
 
@@ -201,10 +272,10 @@ def _state_handed(b: FormalBench, dut: Any) -> None:
     moves = b.value(port.valid & port.ready, "handed")
     b.check(
         "handed_grid",
-        "a grid that the dispatcher is given has no dimension of 0, and starts at 0",
-        ~port.valid | Cat([given[f"g{a}"] != 0, given[f"start_{a}"] == 0] for a in "xyz").all(),
+        "a grid that the dispatcher is given has no dimension of 0, and its start is inside it",
+        ~port.valid | Cat(given[f"start_{a}"] < given[f"g{a}"] for a in "xyz").all(),
         fault="no_grid",
-        bound=BOUND,
+        bound=HANDED,
         cover=("it is given one", moves),
         slow=True,
     )
@@ -215,7 +286,7 @@ def _state_handed(b: FormalBench, dut: Any) -> None:
         "a block that the dispatcher is given has a warp or more and fits an SM that is empty",
         ~port.valid | (fits & (given.warps != 0)),
         fault="too_large",
-        bound=BOUND,
+        bound=HANDED,
         cover=("one that takes all of it", moves & full),
         slow=True,
     )

@@ -27,10 +27,13 @@ FREE: Final[dict[str, dict[str, int]]] = {
     "done__0": {"status": 0b11, "assigned": 0b11, "valid": 1, "task": 1},
     "error__0": {"code": 0b11, "core": 1, "argument": 1},
     "result__0": {"valid": 1, "word": RESULT_WORDS - 1, "data": 0b11},
-    "launch_answer": {"valid": 1, "ticket": 0b11, "code": 0b11, "argument": 1},
-    "stop_answer": {"valid": 1, "code": 0b11},
+    "launch_answer": {"valid": 1, "ticket": 0b11, "code": 0b11, "argument": 1, "count": 0b11},
+    "abort_answer": {"valid": 1, "code": 0b11},
+    "command_answer": {"valid": 1, "code": 0b11},
 }
 _SECTION: Final = 1 << 7
+#: Cycles that are searched of what is not proved for all time.
+BOUND: Final = 16
 
 
 class _Stale(Mailbox):
@@ -48,8 +51,9 @@ class _Crossed(Mailbox):
 
     def _send(self, *arguments: Any) -> Any:
         waits: Any = super()._send(*arguments)
-        launched, aborted = (Cat(reversed(list(mask))) for mask in (waits.launched, waits.aborted))
-        return SimpleNamespace(awaits=waits.awaits, launched=launched, aborted=aborted)
+        names = ("launched", "aborted", "commanded")
+        crossed = {name: Cat(reversed(list(getattr(waits, name)))) for name in names}
+        return SimpleNamespace(awaits=waits.awaits, **crossed)
 
 
 class _Early(Mailbox):
@@ -158,10 +162,16 @@ def assume_neighbours(b: FormalBench, dut: Any, bells: Doorbells) -> Any:
         source="launch_path.one_answer",
     )
     b.assume(
-        "stop_answers",
+        "abort_answers",
         "an abort is answered after it was sent, and once",
-        ~dut.stop_answer.valid | (bells.unanswered[1] != 0),
-        source="launch_path_stops.one_answer",
+        ~dut.abort_answer.valid | (bells.unanswered[1] != 0),
+        source="launch_path.abort_answer",
+    )
+    b.assume(
+        "command_answers",
+        "a command for streams is answered in the next cycle, and nothing is without a command",
+        dut.command_answer.valid == b.before(dut.command.valid, "commanded"),
+        source="launch_path.command_answer",
     )
     return runs
 
@@ -169,11 +179,14 @@ def assume_neighbours(b: FormalBench, dut: Any, bells: Doorbells) -> Any:
 def _state_tasks(b: FormalBench, dut: Any, bells: Doorbells, runs: Value) -> None:
     """State what is served, and what ExecutionUnit relies on."""
     run = dut.run[0]
+    judged = Cat(bells.judge).any()
     b.check(
         "served",
         "a task goes to the unit a cycle after its section's doorbell, a launch a cycle after some"
-        " doorbell, and not otherwise",
-        (~run.valid | bells.judge[0]) & (~dut.launch_valid | Cat(bells.judge).any()),
+        " doorbell, a command for streams two cycles after one, and not otherwise",
+        (~run.valid | bells.judge[0])
+        & (~dut.launch_valid | judged)
+        & (~dut.command.valid | b.before(judged, "judged")),
         fault="phantom_write",
         cover=("a launch right behind a task", b.before(run.valid, "ran_then") & dut.launch_valid),
     )
@@ -183,6 +196,7 @@ def _state_tasks(b: FormalBench, dut: Any, bells: Doorbells, runs: Value) -> Non
         ~(run.valid & runs),
         fault="phantom_done",
         cover=("a second task", run.valid & b.before(_once(b, run.valid, "ran"), "ran_before")),
+        bound=BOUND,
         slow=True,
     )
     missing = b.inputs["missing"][0] if "missing" in b.inputs else dut.missing[0]
@@ -223,10 +237,16 @@ def _state_landed(b: FormalBench, dut: Any, bells: Doorbells, one: OneSection) -
     b.m.d.sync += fresh.eq(written)
     launches = one.judge & dut.launch_valid
     late = b.before(fresh, "was_fresh")
+    mask = dut.command.mask
+    commands = b.before(one.judge, "was_judged") & dut.command.valid
+    served = b.before(word, "served")
     b.check(
         "landed",
-        "a task and a launch have the words that were written before their doorbell",
-        (~launches | (dut.launch.code[:32] == word)) & (~one.begins | (dut.run[0].first == word)),
+        "a task, a launch and a mask of streams are the words that were written before their"
+        " doorbell",
+        (~launches | (dut.launch.code[:32] == word))
+        & (~one.begins | (dut.run[0].first == word))
+        & (~commands | (mask == served)),
         fault="stale",
         cover=("written in the cycle before the doorbell", launches & late & (word == DATA_BITS)),
         slow=True,
@@ -281,6 +301,7 @@ def _state_reads(b: FormalBench, dut: Any, bells: Doorbells, one: OneSection, re
             busy_read
             & b.past((outcome.result != 0) & (offset == _result(outcome)), ANSWERED, "early"),
         ),
+        bound=BOUND,
         slow=True,
     )
     _state_own(b, dut, one, outcome, mine & ~one.doorbell, offset)
@@ -305,6 +326,7 @@ def _state_own(
     texts = {
         "launch": ("a launch's section", "crossed", "a ticket, or an error"),
         "abort": ("an abort's section", "crossed", "an error"),
+        "command": ("a section with a command for streams", "crossed", "an error"),
         "unit": ("a task's section", "crossed_read", "a word that is not 0"),
     }
     for by, (whose, fault, case) in texts.items():
@@ -316,6 +338,7 @@ def _state_own(
             ~got | (data == want),
             fault=fault,
             cover=(case, got & (data != 0)),
+            bound=BOUND,
             slow=True,
         )
 
@@ -341,5 +364,6 @@ def _state_quiet(b: FormalBench, dut: Any, one: OneSection, reads: Value, offset
         ~(here & known) | (dut.answer.data == value),
         fault="phantom_done",
         cover=("another section's task ended in between", here & known & moved & (value != 0)),
+        bound=BOUND,
         slow=True,
     )

@@ -8,23 +8,29 @@ from warploom.host import Mailbox
 from warploom.host._launch_answers import LaunchAnswers
 from warploom_dev.formal.formal_bench import FormalBench
 from warploom_dev.formal.mailbox_view import CONFIG, Doorbells, OneSection
-from warploom_dev.formal.properties.launch_path_stops import ANSWERED, REFUSED, in_a_row
+from warploom_dev.formal.properties.launch_path import (
+    ABORT_ANSWERED,
+    ABORT_REFUSED,
+    in_a_row,
+)
 from warploom_dev.formal.properties.mailbox import assume_neighbours, free_inputs
 from warploom_dev.planted import Change
 
 _COUNT_BITS: Final = 3
 #: Cycles from an abort's judgement to its section's completion: the other section's abort may have
-#: been judged one cycle earlier. A stop is on its way for two cycles, and its answer counts a cycle
-#: late.
-COMPLETES: Final = 2 * (REFUSED + 1) + 1 + ANSWERED
+#: been judged one cycle earlier. An abort is on its way for two cycles, and its answer counts a
+#: cycle late.
+COMPLETES: Final = 2 * (ABORT_REFUSED + 1) + 1 + ABORT_ANSWERED
 #: Cycles that are searched of what is not proved for all time.
-BOUND: Final = 18
+BOUND: Final = 34
+#: Likewise of what is offered, which takes longest.
+OFFERED: Final = 18
 
 #: Seeded bugs in the block's source.
 PLANTED: Final = {
     "short": Change(
         LaunchAnswers,
-        "_send_stops",
+        "_send_aborts",
         "width=TICKET_BITS, depth=self._sections",
         "width=TICKET_BITS, depth=self._sections - 1",
     ),
@@ -34,7 +40,7 @@ PLANTED: Final = {
 def bench(fault: str | None = None) -> FormalBench:
     """Return the bench; it follows one section, which may be either.
 
-    With ``short`` the queue of stops is one place shorter.
+    With ``short`` the queue of aborts is one place shorter.
     """
     size = "2 sections, 1 unit of 2 cores"
     b = FormalBench("mailbox_aborts", CONFIG, size, fault, PLANTED)
@@ -45,8 +51,8 @@ def bench(fault: str | None = None) -> FormalBench:
     one = OneSection(b, bells)
     assume_neighbours(b, dut, bells)
     aborts = Cat(bells.aborts).any()
-    taken, answered = dut.stop.valid & dut.stop.ready, dut.stop_answer.valid
-    waiting, unanswered = b.register(_COUNT_BITS, "waiting"), b.register(_COUNT_BITS, "stops")
+    taken, answered = dut.abort.valid & dut.abort.ready, dut.abort_answer.valid
+    waiting, unanswered = b.register(_COUNT_BITS, "waiting"), b.register(_COUNT_BITS, "aborts")
     b.m.d.sync += [
         waiting.eq(waiting + b.before(aborts, "aborted_before") - taken),
         unanswered.eq(unanswered + taken - answered),
@@ -54,10 +60,11 @@ def bench(fault: str | None = None) -> FormalBench:
     _assume_launch_path(b, dut, unanswered, answered)
     b.check(
         "offered",
-        "`stop` is valid from two cycles after an abort was judged until as many stops were taken",
-        dut.stop.valid == (waiting != 0),
+        "`abort` is valid from two cycles after an abort was judged until as many were taken",
+        dut.abort.valid == (waiting != 0),
         fault="short",
-        cover=("the second of two", dut.stop.valid & (waiting == 1) & b.before(taken, "taken")),
+        cover=("the second of two", dut.abort.valid & (waiting == 1) & b.before(taken, "taken")),
+        bound=OFFERED,
         slow=True,
     )
     age = b.register(5, "age")
@@ -75,22 +82,23 @@ def bench(fault: str | None = None) -> FormalBench:
 
 
 def _assume_launch_path(b: FormalBench, dut: Any, unanswered: Any, answered: Any) -> None:
-    """State how soon the launch path takes a stop and answers it."""
+    """State how soon the launch path takes an abort and answers it."""
     b.assume(
-        "stop_was_taken",
-        "a stop is answered after it was taken, and once",
-        ~answered | (unanswered != 0),
-        source="launch_path_stops.one_answer",
+        "abort_was_taken",
+        "an abort is answered after it was taken, and once; no other is taken before its answer",
+        (~answered | (unanswered != 0))
+        & ((unanswered == 0) | answered | ~b.inputs["abort__ready"]),
+        source="launch_path.abort_answer",
     )
     b.assume(
-        "stop_answered",
-        f"a stop is answered {ANSWERED} cycles after it was taken at the latest",
-        in_a_row(b, (unanswered != 0) & ~answered, "waits") < ANSWERED,
-        source="launch_path_stops.answered",
+        "abort_answered",
+        f"an abort is answered {ABORT_ANSWERED} cycles after it was taken at the latest",
+        in_a_row(b, (unanswered != 0) & ~answered, "waits") < ABORT_ANSWERED,
+        source="launch_path.abort_in_time",
     )
     b.assume(
-        "stop_taken",
-        f"`stop` is refused in {REFUSED} cycles in a row at most",
-        in_a_row(b, ~b.inputs["stop__ready"], "refused") <= REFUSED,
-        source="launch_path_stops.taken",
+        "abort_taken",
+        f"`abort` is refused in {ABORT_REFUSED} cycles in a row at most",
+        in_a_row(b, ~b.inputs["abort__ready"], "refused") <= ABORT_REFUSED,
+        source="launch_path.abort_taken",
     )

@@ -1,1 +1,1 @@
-"""Test bench of ``warploom preempt --rtl``: QueuedLaunchPath between a host and stand-in SMs."""
+"""Test bench of ``warploom preempt --rtl``: LaunchPath between a host and stand-in SMs."""

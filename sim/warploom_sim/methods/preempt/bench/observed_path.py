@@ -1,4 +1,4 @@
-"""QueuedLaunchPath with what a measurement looks at inside it, beside its ports."""
+"""LaunchPath with what a measurement looks at inside it, beside its ports."""
 
 from typing import Any, Final
 
@@ -6,7 +6,7 @@ from amaranth.hdl import Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import Out
 
-from warploom.launch.queued_launch_path import QueuedLaunchPath
+from warploom.launch.launch_path import LaunchPath
 from warploom.lib.axil_pins import hand_through
 from warploom_spec import Config
 from warploom_spec.layouts import PLACES, STOP_BITS, TICKET_BITS
@@ -16,12 +16,12 @@ STARTS: Final = ("start_x", "start_y", "start_z")
 
 
 class ObservedPath(wiring.Component):
-    """Show what QueuedLaunchPath's KernelQueue gives to its dispatcher.
+    """Show what LaunchPath's KernelQueue gives to its dispatcher.
 
     Parameters
     ----------
     config : Config
-        As for QueuedLaunchPath.
+        As for LaunchPath.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class ObservedPath(wiring.Component):
     handed__ticket: Signal
 
     def __init__(self, config: Config) -> None:
-        self._core = core = QueuedLaunchPath(config)
+        self._core = core = LaunchPath(config)
         starts = dict(zip(STARTS, config.grid_bits, strict=True))
         super().__init__(
             {

@@ -1,4 +1,4 @@
-"""The bench's Verilog: QueuedLaunchPath, its host, stand-ins for its SMs, and a recorder.
+"""The bench's Verilog: LaunchPath, its host, stand-ins for its SMs, and a recorder.
 
 Each kind of event has a file, in which it stands with its cycle. A file ends with a closing record
 that counts them. The bench stops by itself.
@@ -91,7 +91,7 @@ def bench_text(ports: Sequence[Port], config: Config) -> str:
 
 def _head(ports: Sequence[Port], config: Config) -> Iterator[str]:
     files = [*event_packets(config), "end"]
-    yield "// Generated: QueuedLaunchPath between a host and stand-ins for its SMs' cores."
+    yield "// Generated: LaunchPath between a host and stand-ins for its SMs' cores."
     yield "module bench (input clk);"
     yield "  reg rst;"
     yield "  reg [63:0] cycle, quiet, silence_limit;"

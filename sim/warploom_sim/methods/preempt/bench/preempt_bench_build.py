@@ -29,7 +29,7 @@ _CLOCK: Final = "clock.cpp"
 
 
 def build(config: Config) -> Path:
-    """Return the program of QueuedLaunchPath in its bench, compiled now or before.
+    """Return the program of LaunchPath in its bench, compiled now or before.
 
     Parameters
     ----------

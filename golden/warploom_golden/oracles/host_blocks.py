@@ -1,0 +1,373 @@
+"""What a host rang, which blocks the SMs got of it, and how they ended."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NoReturn
+
+from warploom_golden.oracles.axil_bus import Access, AxilBus
+from warploom_golden.oracles.ledger import LedgerError
+from warploom_golden.oracles.ledger_entry import State, reported_state
+from warploom_spec import layouts
+from warploom_spec.config import Config
+from warploom_spec.errors import BlockStatus, ErrorCode
+from warploom_spec.host_commands import Opcode, launch_words
+from warploom_spec.host_map import OFFSETS, SECTION_BASE, SECTION_BYTES
+from warploom_spec.host_registers import register_addresses
+from warploom_spec.layouts import BLOCK_NUMBER_BITS
+from warploom_spec.queue import FinalFate
+from warploom_spec.queue_packets import final_record_words
+from warploom_spec.resources import AMOUNT_FIELDS, block_amounts, capacities
+
+Ports = Mapping[str, int]
+
+
+@dataclass(eq=False)
+class Launch:
+    """A ticket's launch, as the SMs saw it.
+
+    Attributes
+    ----------
+    ticket : int
+        The launch's ticket.
+    words : mapping
+        The launch words that stood beside its first offer.
+    need : tuple of int or None
+        What a block takes, as in ``warploom_spec.RESOURCES``; None until the launch's command is
+        known.
+    command : mapping or None
+        The fields of that command that are known.
+    offered : int
+        Number of blocks offered; they are offered in the order of their ids.
+    states : dict of State to int
+        Number of offered blocks in each state.
+    killed : bool
+        Whether the launch's place was killed while an SM held one of its blocks.
+    """
+
+    ticket: int
+    words: Mapping[str, int]
+    need: tuple[int, ...] | None = None
+    command: Mapping[str, int] | None = None
+    offered: int = 0
+    states: dict[State, int] = field(default_factory=lambda: dict.fromkeys(State, 0))
+    killed: bool = False
+
+    @property
+    def count(self) -> int:
+        """Number of blocks of the grid."""
+        return self.words["gx"] * self.words["gy"] * self.words["gz"]
+
+    @property
+    def next_block(self) -> tuple[int, int, int]:
+        """The block that must be offered next."""
+        rows, bx = divmod(self.offered, self.words["gx"])
+        bz, by = divmod(rows, self.words["gy"])
+        return bx, by, bz
+
+    def number_of(self, block: tuple[int, int, int]) -> int:
+        """Return a block's number, modulo 2^32."""
+        bx, by, bz = block
+        linear = bx + self.words["gx"] * (by + self.words["gy"] * bz)
+        return linear % (1 << BLOCK_NUMBER_BITS)
+
+
+@dataclass(eq=False)
+class HeldBlock:
+    """A block in a slot, from its offer until its report."""
+
+    launch: Launch
+    place: int
+    taken: bool = False
+    ended: bool = False
+
+
+class HostBlocks:
+    """Keeps account of FrontEnd's tickets and blocks; `HostLedger` adds what is put back.
+
+    These rules are checked:
+
+    - Every block belongs to a launch that a host rang, and has the launch's words.
+    - Each block is offered once, in the order of the block ids, with its number in the grid.
+    - No SM is over-committed.
+    - A ticket has at most one record.
+    - Every block of a finished launch was reported ``ok``; of an aborted launch, not every block.
+    - When the record is read, none of the launch's blocks is out, except on a lost SM.
+    - When a soft reset has ended and no record is left, every ticket has its record: all from 1 to
+      the highest that a host was given or an SM saw.
+
+    Parameters
+    ----------
+    config : Config
+        Register map, widths and sizes.
+
+    Raises
+    ------
+    LedgerError
+        From `see`; the message names cycle and ticket.
+    """
+
+    def __init__(self, config: Config):
+        self._config = config
+        self._bus = AxilBus(config)
+        self._offer = layouts.block_offer(config)
+        self._report = layouts.block_report(config)
+        self._words = layouts.launch_words(config)
+        self._command = launch_words(config)
+        self._record_words = final_record_words(config)
+        self._registers = register_addresses(config)
+        self._sizes = tuple(capacities(config).values())
+        self._counts = dict.fromkeys(
+            (
+                *(f"host ledger: record says {fate.name.lower()}" for fate in FinalFate),
+                "host ledger: blocks",
+                "host ledger: settled",
+                "host ledger: tickets read",
+            ),
+            0,
+        )
+        # Each section's task registers; None: not known. A reset does not change them.
+        self._tasks: list[list[int | None]] = [
+            [None] * self._command.words for _ in range(config.sections)
+        ]
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget all launches; the counts stay."""
+        for address in self._bus.unanswered:
+            section, offset = divmod(address - SECTION_BASE, SECTION_BYTES)
+            number = (offset - OFFSETS["T0"]) // 4
+            if 0 <= section < self._config.sections and 0 <= number < self._command.words:
+                # The reset came before the response: the write may have been performed or not.
+                self._tasks[section][number] = None
+        self._bus.reset()
+        self._now = 0
+        #: Launches that a host rang and of which no block was offered yet.
+        self._rung: list[dict[str, int]] = []
+        self._launches: dict[int, Launch] = {}
+        self._records: dict[int, FinalFate] = {}
+        self._given: set[int] = set()
+        self._shown: list[int] = []
+        self._slots: list[dict[int, HeldBlock]] = [{} for _ in range(self._config.sms)]
+        self._standing: list[HeldBlock | None] = [None] * self._config.sms
+        #: Whether a doorbell's address was taken after the last address of CONTROL.
+        self._rings = False
+        #: Count of read addresses taken when the last soft reset began, and the one of the read
+        #: that showed its end; None: not yet.
+        self._begun: int | None = None
+        self._ended: int | None = None
+
+    def counts(self) -> dict[str, int]:
+        """Return how often each rule was checked."""
+        return dict(self._counts)
+
+    def see(self, cycle: int, inputs: Ports, outputs: Ports) -> None:
+        """Take in one cycle without reset."""
+        self._now = cycle
+        for access in self._bus.see(inputs, outputs):
+            if access.is_write:
+                self._see_write(access)
+            elif access.okay:
+                self._see_read(access)
+        self._note_write_addresses()
+        for n in range(self._config.sms):
+            self._see_offer(n, inputs, outputs)
+            if inputs[f"report__{n}__valid"]:
+                self._see_report(n, inputs[f"report__{n}__payload"], outputs["kill"])
+        self._see_kill(outputs["kill"])
+
+    def _fail(self, what: str) -> NoReturn:
+        raise LedgerError(f"host ledger, cycle {self._now}: {what}")
+
+    def _demand(self, holds: bool, what: str) -> None:
+        if not holds:
+            self._fail(what)
+
+    # The bus
+
+    def _note_write_addresses(self) -> None:
+        """Note each write address when it is taken: from this cycle on the write may commit."""
+        for address in self._bus.asked["aw"]:
+            bell = address >= SECTION_BASE and (address - SECTION_BASE) % SECTION_BYTES == 0
+            if bell or address == self._registers["CONTROL"]:
+                self._rings = bell
+                self._begun = self._ended = None
+
+    def _see_write(self, access: Access) -> None:
+        if access.address >= SECTION_BASE:
+            if access.okay and access.strobes:
+                self._see_section(access)
+            return
+        acts = access.okay and access.data & 1 and access.strobes == 0b1111
+        if access.address == self._registers["CONTROL"] and acts and not self._rings:
+            self._begun = self._bus.taken["ar"]
+        elif access.address == self._registers["RECORD_POP"] and acts:
+            self._take_record()
+
+    def _see_section(self, access: Access) -> None:
+        """Keep a task register's word; note the launch of a doorbell that is rung."""
+        section, offset = divmod(access.address - SECTION_BASE, SECTION_BYTES)
+        task = self._tasks[section]
+        if offset >= OFFSETS["T0"]:
+            mask = sum(0xFF << 8 * byte for byte in range(4) if access.strobes >> byte & 1)
+            number = (offset - OFFSETS["T0"]) // 4
+            before = task[number]
+            if before is not None or access.strobes == 0b1111:
+                task[number] = (before or 0) & ~mask | access.data & mask
+        elif access.data == 1 and (task[0] is None or task[0] & 0xFF == Opcode.LAUNCH):
+            self._rung.append(self._known(task))
+            for launch in self._launches.values():
+                self._match(launch)
+
+    def _known(self, task: list[int | None]) -> dict[str, int]:
+        """Return those fields of a launch of which all words are known."""
+        fields = self._command.unpack([word or 0 for word in task])
+        unknown = {
+            field.name
+            for field in self._command.fields
+            if any(task[piece.word] is None for piece in field.pieces())
+        }
+        return {name: value for name, value in fields.items() if name not in unknown}
+
+    def _see_read(self, access: Access) -> None:
+        address = access.address
+        if address >= SECTION_BASE:
+            if (address - SECTION_BASE) % SECTION_BYTES == OFFSETS["RESULT0"] and access.data:
+                self._given.add(access.data)
+                self._counts["host ledger: tickets read"] += 1
+        elif address == self._registers["STATE"]:
+            asked_after = self._begun is not None and access.age >= self._begun
+            if asked_after and not access.data & 1:
+                self._ended = access.age
+        elif address == self._registers["RECORD0"]:
+            self._shown = [access.data]
+            # This read's address was taken after that of a read that showed the reset's end.
+            if not access.data and self._ended is not None and access.age > self._ended:
+                self._settle()
+        elif address == self._registers["RECORD1"] and len(self._shown) == 1:
+            self._shown.append(access.data)
+
+    def _settle(self) -> None:
+        """Check that every ticket has its record: no launch is under way any more."""
+        self._counts["host ledger: settled"] += 1
+        tickets = self._given | self._launches.keys() | self._records.keys()
+        every = range(1, max(tickets, default=0) + 1)
+        first = next((ticket for ticket in every if ticket not in self._records), None)
+        self._demand(first is None, f"ticket {first} has no record")
+
+    def _take_record(self) -> None:
+        """Check the record that was read before this pop."""
+        shown, self._shown = self._shown, []
+        if len(shown) < 2 or not shown[0]:
+            return
+        fields = self._record_words.unpack([*shown, *[0] * (self._record_words.words - 2)])
+        ticket, fate = fields["ticket"], FinalFate(fields["fate"])
+        self._demand(ticket not in self._records, f"ticket {ticket} has two records")
+        self._records[ticket] = fate
+        self._counts[f"host ledger: record says {fate.name.lower()}"] += 1
+        wrong = self._judge(self._launches.get(ticket), fate, fields["code"])
+        self._demand(not wrong, f"ticket {ticket}, {fate.name}, code {fields['code']}: {wrong}")
+
+    def _judge(self, launch: Launch | None, fate: FinalFate, code: int) -> str:
+        """Return what is wrong with a record, or an empty string."""
+        if launch is None:
+            return "none of its blocks was offered" if fate is FinalFate.FINISHED else ""
+        whole = launch.states[State.OK] == launch.count
+        out = launch.states[State.OPEN]
+        if code == ErrorCode.SM_LOST:
+            return "" if launch.killed else "it was not killed"
+        if launch.need is None:
+            return "nobody rang it"
+        if out:
+            return f"{out} blocks are out"
+        if fate is FinalFate.FINISHED:
+            return "" if whole else f"of {launch.count} blocks: {launch.states}"
+        if code == ErrorCode.BLOCK_FAULT:
+            return "" if launch.states[State.FAULT] else "no block reported a fault"
+        return "every block was reported ok" if whole else ""
+
+    # The SMs
+
+    def _see_offer(self, n: int, inputs: Ports, outputs: Ports) -> None:
+        if not outputs[f"offer__{n}__valid"]:
+            # No offer stands: it was taken, or a soft reset withdrew it from a lost SM.
+            self._standing[n] = None
+            return
+        if self._standing[n] is None:
+            self._standing[n] = self._offered(n, outputs)
+        if inputs[f"offer__{n}__ready"]:
+            block = self._standing[n]
+            assert block is not None
+            block.taken = True
+            self._standing[n] = None
+
+    def _offered(self, n: int, outputs: Ports) -> HeldBlock:
+        """Check and enter a block in the first cycle of its offer."""
+        fields = self._offer.unpack(outputs[f"offer__{n}__payload"])
+        words = self._words.unpack(outputs[f"words__{fields['place']}"])
+        ticket, slot = words["ticket"], fields["slot"]
+        who = f"SM {n}, slot {slot}, ticket {ticket}"
+        self._demand(ticket not in self._records, f"{who}: a block after its record")
+        launch = self._launches.get(ticket)
+        if launch is None:
+            launch = self._launches[ticket] = Launch(ticket, words)
+            self._match(launch)
+        self._demand(words == launch.words, f"{who}: other launch words than before")
+        block = fields["bx"], fields["by"], fields["bz"]
+        self._begin_again(launch, fields["place"], block)
+        self._demand(launch.offered < launch.count, f"{who}: a block after the last one")
+        self._demand(block == launch.next_block, f"{who}: {block}, want {launch.next_block}")
+        number, want = fields["block_number"], launch.number_of(block)
+        self._demand(number == want, f"{who}: block_number {number}, want {want}")
+        before = self._slots[n].get(slot)
+        self._demand(before is None or before.ended, f"{who}: the slot is held")
+        launch.offered += 1
+        launch.states[State.OPEN] += 1
+        self._counts["host ledger: blocks"] += 1
+        held = self._slots[n][slot] = HeldBlock(launch, fields["place"])
+        self._check_room(n)
+        return held
+
+    def _begin_again(self, launch: Launch, place: int, block: tuple[int, int, int]) -> None:
+        """Let a launch that was put back begin anew: none is, here."""
+
+    def _match(self, launch: Launch) -> None:
+        """Find the command of a launch: the one whose known fields equal the launch words."""
+        if launch.need is not None:
+            return
+        for command in self._rung:
+            both = command.keys() & launch.words.keys()
+            if all(command[name] == launch.words[name] for name in both):
+                self._rung.remove(command)
+                # A field that is not known counts as 0.
+                known = dict.fromkeys(AMOUNT_FIELDS, 0) | command
+                launch.need = block_amounts(known, launch.words["warps"])
+                launch.command = command
+                for n in range(self._config.sms):
+                    self._check_room(n)
+                return
+
+    def _check_room(self, n: int) -> None:
+        """Check that an SM has the resources that its blocks take."""
+        needs = [t.launch.need for t in self._slots[n].values() if not t.ended and t.launch.need]
+        used = [sum(one) for one in zip(*needs, strict=True)]
+        fits = all(have <= size for have, size in zip(used, self._sizes, strict=False))
+        self._demand(fits, f"SM {n}: over-committed, {used} of {self._sizes}")
+
+    def _see_report(self, n: int, payload: int, kill: int) -> None:
+        fields = self._report.unpack(payload)
+        block = self._slots[n].get(fields["slot"])
+        if block is None or block.ended or not block.taken:
+            return
+        block.ended = True
+        killed = bool(kill >> block.place & 1)
+        state = reported_state(BlockStatus.of(fields["status"]), killed)
+        block.launch.states[State.OPEN] -= 1
+        block.launch.states[state] += 1
+
+    def _see_kill(self, kill: int) -> None:
+        if not kill:
+            return
+        for slots in self._slots:
+            for block in slots.values():
+                if not block.ended and kill >> block.place & 1:
+                    block.launch.killed = True

@@ -1,0 +1,76 @@
+"""FrontEnd beside a ledger that sees the bus and the SMs' ports alone."""
+
+from collections import Counter
+
+import pytest
+
+from tb.host.booked_model import play
+from tb.host.test_front_end import PROFILES, TINY, case, diligent
+from tb.support.deep_values import deep_but
+from tb.support.hard_cases import run_until
+from tb.support.planted import plant
+from warploom_dev.rewrite import Rewrite
+from warploom_golden.launch.launch_path import LaunchPath
+from warploom_golden.launch.queue_cycle import Cycle
+from warploom_golden.launch.record_queue import RecordQueue
+from warploom_golden.oracles import LedgerError
+from warploom_sim.cosim.lockstep.events import require
+
+BOOKED = [
+    f"host ledger: {what}"
+    for what in (
+        *("commands", "blocks", "settled", "tickets read", "times", "waits"),
+        *("records of PREEMPTs", "launches that began anew"),
+        *("record says finished", "record says aborted", "record says failed"),
+    )
+]
+
+
+def test_the_model_keeps_the_books(seed):
+    counts = play(TINY, seed, 1200).counts
+    assert counts["host ledger: commands"] > 10
+    assert counts["host ledger: blocks"] > 0
+
+
+@pytest.mark.deep
+def test_ten_thousand_commands_keep_the_books(seed):
+    total, number = Counter(), 0
+    while total["host ledger: commands"] < 10_000:
+        profile = PROFILES[number % len(PROFILES)]
+        total.update(play(TINY, seed + number, 4000, profile).counts)
+        number += 1
+    require(BOOKED, total)
+
+
+@pytest.mark.deep
+def test_rtl_and_model_keep_the_books(seed):
+    def cases(n):
+        return [diligent(case(TINY, seed + 4 * n + k, 6000, p)) for k, p in enumerate(PROFILES)]
+
+    run_until(BOOKED, cases, "verilator")
+
+
+#: A wrong rule of the model each, and the part of the message that finds it.
+WRONG = {
+    "the youngest record comes first": (
+        Rewrite(RecordQueue, "tick", "self._memory.popleft()", "self._memory.pop()"),
+        "made",
+    ),
+    "a drained launch is numbered from 0 again": (
+        Rewrite(LaunchPath, "_to_dispatcher", 'queue["launch_number"] or 0', "0"),
+        "block_number",
+    ),
+    "a head does not wait": (
+        Rewrite(Cycle, "is_reached", "REACHED_BELOW", "COUNTS"),
+        "did not wait",
+    ),
+}
+
+
+@pytest.mark.parametrize("rule", deep_but(["the youngest record comes first"], WRONG))
+def test_the_ledger_finds_a_wrong_rule(rule, seed, monkeypatch):
+    change, says = WRONG[rule]
+    plant(monkeypatch, [change])
+    with pytest.raises(LedgerError, match=says):
+        for number in range(12):
+            play(TINY, seed + number, 4000)
