@@ -79,7 +79,9 @@ def launch_columns(
         end[of_ended], fate[of_ended] = _signed(ended["cycle"]), fates(ended)
         left[of_ended] = places_left(ended)
         decisions, words = events.tables["decisions"], events.tables["words"]
-        hits[_launch_of(decisions["ticket"], events)] = decisions["hit"].astype(bool)
+        # A launch that was put back is decided again; its first decision comes last here.
+        decided, hit = _launch_of(decisions["ticket"], events), decisions["hit"].astype(bool)
+        hits[decided[::-1]] = hit[::-1]
         resident[_launch_of(words["ticket"], events)] = _signed(words["cycle"])
     takes = _whole([_block_needs(launch, config) for launch in launches], len(RESOURCES))
     objects: NDArray[np.object_] = np.array([*names[:count], None], object)[:-1]

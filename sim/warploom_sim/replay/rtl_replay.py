@@ -309,6 +309,7 @@ def _figures(
     how = plain(request) | {"policy": replay.config.policy, "reclaim": replay.config.reclaim}
     blocks, cycles = counts["offers"], replay_figures.cycles(rtl)
     verdict = DIFFERENT if found is None else EQUAL if blocks else EMPTY
+    decided = rtl.tables["decisions"]
     # Of a run that went wrong, or dispatched nothing, these would mean nothing.
     rates: dict[str, Any] = {}
     if found and found.waits and blocks:
@@ -341,7 +342,7 @@ def _figures(
         "cycles": cycles,
         **rates,
         "stalls": {name.removeprefix("stall_"): n for name, n in rtl.stalls.items()},
-        "history_hits": int(rtl.tables["decisions"]["hit"].sum()),
+        "history_hits": int((found.launches.hit if found else decided["hit"]).sum()),
         "warps_written": counts["warps"],
         "compared_events": sum(compared.compared.values()),
         "demanded_events": sum(replay.demanded.events().values()),
