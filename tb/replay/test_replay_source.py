@@ -57,7 +57,8 @@ def test_pieces_are_the_whole(seed: int, request: pytest.FixtureRequest) -> None
     parts = list(event_model.pieces(*given))
     lean = [each.events for each in event_model.pieces(*given, lean=True)]
     assert_equal(event_model.joined([part.events for part in parts]), whole, f"seed {seed}")
-    assert len(parts) > 3
+    # Pieces are cut by their offers: a seed with few blocks has few pieces.
+    assert len(parts) >= max(2, len(whole.tables["offers"]["cycle"]) // (24 + 4))
     assert parts[-1].until == NEVER
     for part, later in zip(parts, parts[1:], strict=False):
         for kind, table in later.events.tables.items():
