@@ -29,8 +29,6 @@ FIRST_WAIT_WORD: Final = 28
 WAIT_AHEAD: Final = int(QueueCode.WAIT_AHEAD)
 #: Stop at the dispatcher: take the launch back if its first block is not decided.
 STOP_SKIP: Final = 3
-#: Mode of a launch that keeps its place, and yields block by block.
-MODE_YIELD: Final = 4
 #: A launch's mode as the queue takes it, and the word of LAUNCH that holds it: the argument of
 #: ``FIELD_RANGE`` for a mode that does not exist.
 QUEUE_MODE_BITS: Final = 3

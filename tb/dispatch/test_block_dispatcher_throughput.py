@@ -4,6 +4,7 @@ import pytest
 
 from tb.support.dispatch_cases import make_dispatcher
 from tb.support.dispatch_configs import observers
+from tb.support.dispatch_events import LATE_NUMBER
 from tb.support.throughput import (
     LEFT,
     PAUSES,
@@ -29,7 +30,7 @@ DEEP = pytest.mark.deep
 def case(config, scene, seed, demanded=DEMANDED):
     return Case(
         make=make_dispatcher,
-        params={"config": config},
+        params={"config": config, "first_number": LATE_NUMBER},
         seed=seed,
         cycles=demanded + BEFORE,
         resets=0,

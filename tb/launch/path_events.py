@@ -10,11 +10,11 @@ from warploom_spec import Config, ErrorCode, Fate
 from warploom_spec.host_errors import HostError
 from warploom_spec.layouts import PLACES
 from warploom_spec.queue import FinalFate, Mode, QueueCode, RecordKind
-from warploom_spec.queue_packets import MODE_YIELD, WAIT_AHEAD, QueueOpcode
+from warploom_spec.queue_packets import WAIT_AHEAD, QueueOpcode
 
 MODES = {
     **{mode: mode.name.lower() for mode in Mode},
-    MODE_YIELD: "yield",
+    Mode.YIELD: "yield",
 }
 REFUSALS: dict[int, str] = {
     HostError.FIELD_RANGE: "mode that does not exist",

@@ -13,7 +13,6 @@ from warploom_spec.queue import FinalFate, Mode, QueueCode, RecordKind
 from warploom_spec.queue_packets import (
     MAX_KILLS,
     MODE_WORD,
-    MODE_YIELD,
     QueueOpcode,
 )
 from warploom_spec.timing import timing
@@ -126,14 +125,14 @@ class PathLedger:
         if answer["code"]:
             self.refused(answer, launch)
             return
-        assert launch["mode"] <= MODE_YIELD, f"mode {launch['mode']} is accepted"
+        assert launch["mode"] <= Mode.YIELD, f"mode {launch['mode']} is accepted"
         self._accept(launch, answer)
 
     def refused(self, answer: dict[str, int], launch: dict[str, int]) -> None:
         """Check a refusal."""
         assert not answer["ticket"] and not answer["count"], "a refused launch has a ticket"
         if answer["code"] == HostError.FIELD_RANGE:
-            assert launch["mode"] > MODE_YIELD and answer["argument"] == MODE_WORD
+            assert launch["mode"] > Mode.YIELD and answer["argument"] == MODE_WORD
 
     def _accept(self, fields: dict[str, int], answer: dict[str, int]) -> None:
         ticket = answer["ticket"]
@@ -283,7 +282,7 @@ class PathLedger:
             return
         other = before[0]
         higher = other.fields["priority"] > entry.fields["priority"]
-        yields = entry.mode == MODE_YIELD and higher
+        yields = entry.mode == Mode.YIELD and higher
         assert yields, f"blocks of {other.ticket} come between those of {entry.ticket}"
         self.yielded(entry)
 

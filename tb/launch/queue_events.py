@@ -10,14 +10,13 @@ from warploom_spec.host_errors import HostError
 from warploom_spec.queue import FinalFate, Mode, QueueCode, RecordKind
 from warploom_spec.queue_packets import (
     MAX_KILLS,
-    MODE_YIELD,
     STOP_SKIP,
     WAIT_AHEAD,
     QueueOpcode,
 )
 
 MODES = {Mode.AUTO: "auto", Mode.RESET: "reset", Mode.DRAIN: "drain", Mode.WAIT: "wait"}
-MODES_OF: dict[int, str] = {**MODES, MODE_YIELD: "yield", 5: "unknown", 6: "unknown", 7: "unknown"}
+MODES_OF: dict[int, str] = {**MODES, Mode.YIELD: "yield", 5: "unknown", 6: "unknown", 7: "unknown"}
 STOPS = {Stop.DRAIN: "drained", Stop.KILL: "killed", STOP_SKIP: "skipped"}
 REFUSALS: dict[int, str] = {
     ErrorCode.STREAM_PRIORITY: "other priority",

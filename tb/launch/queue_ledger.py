@@ -7,7 +7,7 @@ from warploom_spec import Config, Fate, Stop, layouts, queue_packets
 from warploom_spec.errors import ErrorCode
 from warploom_spec.layouts import PLACES
 from warploom_spec.queue import FinalFate, Mode, RecordKind
-from warploom_spec.queue_packets import MODE_YIELD, STOP_SKIP, QueueOpcode
+from warploom_spec.queue_packets import STOP_SKIP, QueueOpcode
 from warploom_spec.timing import timing
 
 START = (0, 0, 0)
@@ -242,7 +242,7 @@ class QueueLedger:
             launch = self._launch.unpack(outputs["launch__payload"])
             self._hand_over(launch)
             mode = self.entries[launch["ticket"]].fields["mode"]
-            assert outputs["launch_yields"] == (mode == MODE_YIELD), "launch_yields"
+            assert outputs["launch_yields"] == (mode == Mode.YIELD), "launch_yields"
             number, want = outputs["launch_number"], self.entries[launch["ticket"]].number_of_start
             assert number == want, f"{launch['ticket']} has number {number}; its start has {want}"
 

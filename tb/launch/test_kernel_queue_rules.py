@@ -21,7 +21,6 @@ from warploom_spec.host_errors import HostError
 from warploom_spec.queue import FinalFate, Mode, QueueCode, RecordKind
 from warploom_spec.queue_packets import (
     FIRST_WAIT_WORD,
-    MODE_YIELD,
     STOP_SKIP,
     WAIT_AHEAD,
     QueueOpcode,
@@ -113,7 +112,7 @@ def held_up():
 
 
 def yielding():
-    script = low_in_place(MODE_YIELD, begins=50).launch(60, 1, priority=URGENT)
+    script = low_in_place(Mode.YIELD, begins=50).launch(60, 1, priority=URGENT)
     for cycle in range(100):
         script.at(cycle, launch_timeout=30)
     return script.level("yields", 0, 70, 73)

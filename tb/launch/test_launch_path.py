@@ -169,7 +169,7 @@ WRONG = {
         "the records' order",
     ),
     MODES: (
-        Rewrite(Model, "_pack_checked", "MODE_YIELD", "7"),
+        Rewrite(Model, "_pack_checked", "Mode.YIELD", "7"),
         "is accepted",
     ),
 }

@@ -15,7 +15,7 @@ from warploom.launch.launch_path import LaunchPath
 from warploom_golden.launch import LaunchPath as Model
 from warploom_spec.host_errors import HostError
 from warploom_spec.queue import FinalFate, Mode
-from warploom_spec.queue_packets import MODE_YIELD, QueueOpcode
+from warploom_spec.queue_packets import QueueOpcode
 
 #: Six launches of one priority wait.
 CONFIG = config_of("tiny,queue_depth=8")
@@ -41,7 +41,7 @@ def scenario(urgent=60, **options):
     script.launch(12, 1, descriptor=WIDE, mode=Mode.RESET, idempotent=1)
     script.launch(13, 2, (1, 1), descriptor=WIDE, mode=Mode.DRAIN)
     script.launch(14, 3, descriptor=WIDE, mode=Mode.WAIT)
-    script.launch(15, 4, descriptor=WIDE, mode=MODE_YIELD)
+    script.launch(15, 4, descriptor=WIDE, mode=Mode.YIELD)
     return script.launch(urgent, 5, descriptor=WIDE, priority=URGENT)
 
 

@@ -12,7 +12,7 @@ from warploom_golden.launch import LaunchPath as Model
 from warploom_spec import ErrorCode, Fate
 from warploom_spec.host_errors import HostError
 from warploom_spec.queue import FinalFate, Mode, QueueCode, RecordKind
-from warploom_spec.queue_packets import MODE_YIELD, WAIT_AHEAD
+from warploom_spec.queue_packets import WAIT_AHEAD
 
 KINDS = pytest.mark.parametrize("kind", [LaunchPath, Model], ids=["rtl", "model"])
 pytestmark = KINDS
@@ -299,7 +299,7 @@ def test_a_launch_yields_until_the_last_urgent_block_is_decided(kind):
     SM takes it; it is decided in 133.
     """
     wide = replace(LAUNCH, grid=(20, 1, 1))
-    script = Script().launch(10, 0, descriptor=wide, mode=MODE_YIELD)
+    script = Script().launch(10, 0, descriptor=wide, mode=Mode.YIELD)
     script.launch(95, 1, priority=URGENT)
     saw = script.report(100, 0, 0).report(108, 0, 1).report(120, 1, 0).run(kind, 150)
     offers = saw.offers()

@@ -12,7 +12,6 @@ from warploom_sim.methods.preempt.workload import make_workload, select
 from warploom_sim.traces import trace_reader
 from warploom_spec import Fate, preset
 from warploom_spec.queue import Mode
-from warploom_spec.queue_packets import MODE_YIELD
 
 TRACE = Path(__file__).parents[2] / "traces" / "two_streams_priority.json.gz"
 CONFIG = preset("default")
@@ -33,7 +32,7 @@ def runs(workload):
         low = tuple(replace(each, mode=int(mode)) for each in workload.low)
         return run(replace(workload, low=low), SETTING)
 
-    return {mode: in_mode(mode) for mode in (Mode.RESET, Mode.DRAIN, Mode.WAIT, MODE_YIELD)}
+    return {mode: in_mode(mode) for mode in (Mode.RESET, Mode.DRAIN, Mode.WAIT, Mode.YIELD)}
 
 
 def median(done):
@@ -48,7 +47,7 @@ def test_every_urgent_launch_starts_and_none_before_the_law(runs):
 
 def test_kills_are_quicker_than_drains_and_these_than_waiting(runs):
     assert median(runs[Mode.RESET]) <= median(runs[Mode.DRAIN]) <= median(runs[Mode.WAIT])
-    assert median(runs[MODE_YIELD]) <= median(runs[Mode.WAIT])
+    assert median(runs[Mode.YIELD]) <= median(runs[Mode.WAIT])
 
 
 def test_each_mode_puts_back_in_its_own_way(runs):
@@ -61,11 +60,11 @@ def test_each_mode_puts_back_in_its_own_way(runs):
 
 
 def test_who_yields_finishes_as_many_low_launches_as_who_drains(runs):
-    until = min(runs[mode].cycles for mode in (Mode.DRAIN, MODE_YIELD))
+    until = min(runs[mode].cycles for mode in (Mode.DRAIN, Mode.YIELD))
     finished = {mode: sum(end <= until for end in runs[mode].low_ends) for mode in runs}
-    assert finished[MODE_YIELD] >= finished[Mode.DRAIN] > finished[Mode.RESET]
+    assert finished[Mode.YIELD] >= finished[Mode.DRAIN] > finished[Mode.RESET]
 
 
 def test_only_who_yields_goes_on_after_it_has_yielded(runs):
-    assert [mode for mode, done in runs.items() if done.went_on] == [MODE_YIELD]
-    assert len(runs[MODE_YIELD].went_on) <= SETTING.count
+    assert [mode for mode, done in runs.items() if done.went_on] == [Mode.YIELD]
+    assert len(runs[Mode.YIELD].went_on) <= SETTING.count

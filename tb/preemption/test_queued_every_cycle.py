@@ -16,11 +16,10 @@ from tb.preemption.test_queued_random import problems
 from tb.support.deep_values import deep_but
 from warploom_spec import Fate
 from warploom_spec.queue import FinalFate, Mode, RecordKind
-from warploom_spec.queue_packets import MODE_YIELD
 
 #: Six launches of one priority find room.
 CONFIG = replace(TINY, queue_depth=8)
-MODES = [*Mode, MODE_YIELD]
+MODES = [*Mode]
 REPORT_TIMES = (0, 1, 5, 20)
 #: First and last cycle in which the scenario is preempted.
 FIRST, LAST = 1, 120
@@ -36,7 +35,7 @@ def scenario(mode):
     script.launch(2, 0, code=1, blocks=2, length=8, mode=mode)
     script.launch(3, 1, code=2, blocks=3, length=6, idempotent=1, mode=mode)
     script.launch(4, 2, code=3, blocks=2, length=8, mode=Mode.WAIT)
-    script.launch(5, 3, code=4, blocks=2, length=5, mode=MODE_YIELD, block=(16, 1, 1))
+    script.launch(5, 3, code=4, blocks=2, length=5, mode=Mode.YIELD, block=(16, 1, 1))
     return script
 
 
@@ -99,7 +98,7 @@ def test_both_models_are_the_same_preempted_at_every_cycle(mode, time, seed):
         assert compared(lambda c=cycle, r=resume: by_command(mode, c, r), time) is None, cycle
 
 
-@pytest.mark.parametrize("mode", [Mode.WAIT, MODE_YIELD])
+@pytest.mark.parametrize("mode", [Mode.WAIT, Mode.YIELD])
 def test_a_flag_around_the_first_decision_skips_or_does_nothing(mode):
     skipped = 0
     for cycle in range(5, 40):

@@ -17,14 +17,13 @@ from warploom_golden.replay.event_constants import PREDICTED_POLICIES
 from warploom_spec import Config, capacities
 from warploom_spec.config import RECLAIMS
 from warploom_spec.queue import FinalFate, Mode, RecordKind
-from warploom_spec.queue_packets import MODE_YIELD
 from warploom_spec.resources import block_amounts
 
 CONFIG = replace(TINY, stream_bits=4)
 SHAPES = [(8, 1, 1), (16, 2, 1), (64, 1, 1)]
 #: Whatever was refused or came too late: in the end all streams go on.
 LAST = 20_000
-MODES = [*Mode, MODE_YIELD]
+MODES = [*Mode]
 
 
 def graph(rng, script, config, most, until=600):
@@ -93,7 +92,7 @@ def books(script, model, config: Config):
                     launch.stream,
                     launch.priority,
                     bool(launch.idempotent),
-                    launch.mode in (Mode.WAIT, MODE_YIELD),
+                    launch.mode in (Mode.WAIT, Mode.YIELD),
                     need,
                     cycle,
                     bool(launch.after_previous),

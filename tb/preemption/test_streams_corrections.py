@@ -8,7 +8,7 @@ from tb.preemption.script import TINY
 from tb.preemption.test_queued_random import problems
 from warploom_golden.preemption.streams import EventQueue
 from warploom_spec import Fate
-from warploom_spec.queue_packets import MODE_YIELD
+from warploom_spec.queue import Mode
 
 #: The urgent launch's transfer, and its acceptance.
 COMES = 75
@@ -69,7 +69,7 @@ def test_a_window_keeps_the_urgent_launch_behind_the_first_eight():
         for number in range(9):
             # Eight launches of stream 0, whose head yields to nobody; then stream 1.
             stream = int(number == 8)
-            script.launch(1 + number, stream, code=number, length=500, mode=MODE_YIELD)
+            script.launch(1 + number, stream, code=number, length=500, mode=Mode.YIELD)
         model = run(script, config, window=window)
         assert not problems(script, model, config)
         return next(each.cycle for each in model.log.begins if each.ticket == 9)

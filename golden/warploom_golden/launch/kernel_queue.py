@@ -12,7 +12,8 @@ from warploom_golden.launch.queue_state import Numbers, State
 from warploom_spec.config import Config
 from warploom_spec.errors import ErrorCode
 from warploom_spec.layouts import TICKET_BITS
-from warploom_spec.queue_packets import COUNT_BITS, MODE_YIELD
+from warploom_spec.queue import Mode
+from warploom_spec.queue_packets import COUNT_BITS
 
 
 class KernelQueue:
@@ -55,7 +56,7 @@ class KernelQueue:
             "abort_answer": state.abort_answer,
             "launch__valid": int(launch is not None),
             "launch__payload": None if launch is None else packets.launch(launch),
-            "launch_yields": int(launch is not None and launch.fields["mode"] == MODE_YIELD),
+            "launch_yields": int(launch is not None and launch.fields["mode"] == Mode.YIELD),
             "launch_number": None if launch is None else launch.start_number,
             "stop": state.stop,
             "ended__ready": 1,

@@ -11,7 +11,8 @@ from warploom_golden.launch.record_queue import RecordQueue
 from warploom_spec import layouts, queue_packets
 from warploom_spec.config import Config
 from warploom_spec.host_errors import HostError
-from warploom_spec.queue_packets import MODE_WORD, MODE_YIELD
+from warploom_spec.queue import Mode
+from warploom_spec.queue_packets import MODE_WORD
 from warploom_spec.timing import timing
 
 Values = dict[str, int | None]
@@ -199,7 +200,7 @@ class LaunchPath:
         if word is None:
             return 0
         fields = {"valid": 1, **self._leaving.unpack(word), **self._beside[0]}
-        if not fields["error"] and fields["mode"] > MODE_YIELD:
+        if not fields["error"] and fields["mode"] > Mode.YIELD:
             fields |= {"error": HostError.FIELD_RANGE, "argument": MODE_WORD}
         return self._checked.pack(fields)
 

@@ -11,7 +11,7 @@ from warploom_spec.config import Config
 from warploom_spec.errors import Stop
 from warploom_spec.layouts import PLACES
 from warploom_spec.queue import Mode
-from warploom_spec.queue_packets import HANDED, MAX_KILLS, MODE_YIELD, STOP_SKIP
+from warploom_spec.queue_packets import HANDED, MAX_KILLS, STOP_SKIP
 
 REACHED_BELOW = 1 << 31
 COUNTS = 1 << 32
@@ -383,7 +383,7 @@ class Cycle:
         mode = launch.fields["mode"]
         if mode in (Mode.AUTO, Mode.RESET):
             return self._resets(launch)
-        return STOP_SKIP if mode in (Mode.WAIT, MODE_YIELD) else Stop.DRAIN
+        return STOP_SKIP if mode in (Mode.WAIT, Mode.YIELD) else Stop.DRAIN
 
     def _says_started(self, launch: Launch) -> tuple[int, bool]:
         """Return what its mode says of a started launch, and whether it is dealt with (44)."""
@@ -392,7 +392,7 @@ class Cycle:
             return self._resets(launch), True
         if mode == Mode.WAIT:
             return Stop.NONE, True
-        if mode == MODE_YIELD and not self._streams[launch.stream].held:
+        if mode == Mode.YIELD and not self._streams[launch.stream].held:
             return Stop.NONE, False
         return Stop.DRAIN, True
 

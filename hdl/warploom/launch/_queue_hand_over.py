@@ -10,7 +10,8 @@ from warploom.launch._queue_places import waits
 from warploom.launch._queue_records import put_back_pulse
 from warploom.launch._queue_shapes import any_of, spread
 from warploom_spec.layouts import PLACES
-from warploom_spec.queue_packets import MAX_KILLS, MODE_YIELD
+from warploom_spec.queue import Mode
+from warploom_spec.queue_packets import MAX_KILLS
 
 
 def hand_over(m: Module, q: QueueParts) -> None:
@@ -33,7 +34,7 @@ def hand_over(m: Module, q: QueueParts) -> None:
     # A launch that goes on waits for none: the dispatcher must not hold it for a later one.
     m.d.comb += [
         launch.after_previous.eq(memories.front.after_previous & ~front.again),
-        ports.launch_yields.eq(ports.launch.valid & (memories.front.mode == MODE_YIELD)),
+        ports.launch_yields.eq(ports.launch.valid & (memories.front.mode == Mode.YIELD)),
         ports.launch_number.eq(spread(front.again, memories.front_progress.next_number)),
     ]
     for axis in "xyz":

@@ -19,7 +19,7 @@ from warploom.launch._queue_streams import QueueStreams
 from warploom_spec import Stop
 from warploom_spec.layouts import PLACES, STOP_BITS
 from warploom_spec.queue import Mode
-from warploom_spec.queue_packets import MODE_YIELD, STOP_SKIP
+from warploom_spec.queue_packets import STOP_SKIP
 
 #: Cycles from the decision on a skip to the look whether it has failed.
 _SKIP_LOOK = 4
@@ -245,7 +245,7 @@ def waits(launch: Any) -> Value:
 def mode_stops(launch: Any, started: Value, held: Value) -> tuple[Value, Value, Value]:
     """Return whether a launch's mode says kill, drain, skip."""
     resets = (launch.mode == Mode.AUTO) | (launch.mode == Mode.RESET)
-    yields = launch.mode == MODE_YIELD
+    yields = launch.mode == Mode.YIELD
     kill = resets & launch.idempotent & launch.may_kill
     skip = ~started & (waits(launch) | yields)
     drains = ~kill & ~waits(launch) & ~yields

@@ -11,7 +11,8 @@ from warploom_golden.replay.event_constants import NEVER
 from warploom_golden.replay.event_front import judge
 from warploom_spec import ErrorCode, timing
 from warploom_spec.host_errors import HostError
-from warploom_spec.queue_packets import FIRST_WAIT_WORD, MODE_WORD, MODE_YIELD, WAIT_AHEAD
+from warploom_spec.queue import Mode
+from warploom_spec.queue_packets import FIRST_WAIT_WORD, MODE_WORD, WAIT_AHEAD
 
 _COUNTS = 1 << 32
 _WAIT_COUNTS = 1 << 16
@@ -123,7 +124,7 @@ class Admission:
         code, argument = judge(replace(launch, mode=launch.mode % _CHECKED_MODES), s.config)
         if code:
             return code, argument
-        if launch.mode > MODE_YIELD:
+        if launch.mode > Mode.YIELD:
             return HostError.FIELD_RANGE, MODE_WORD
         for k, wait in enumerate(sent.waits):
             if wait is not None and self._distance(wait) >= _WAIT_COUNTS // 2:

@@ -5,7 +5,7 @@ from enum import Enum, IntEnum, auto
 
 from warploom_spec import LaunchDescriptor
 from warploom_spec.queue import Mode
-from warploom_spec.queue_packets import MAX_KILLS, MODE_YIELD, STOP_SKIP
+from warploom_spec.queue_packets import MAX_KILLS, STOP_SKIP
 
 
 class StopCode(IntEnum):
@@ -120,7 +120,7 @@ class Launch:
 
     def unstarted_stop(self) -> StopCode:
         """Return what its mode says if it has not started (rule 44)."""
-        if self.mode in (Mode.WAIT, MODE_YIELD):
+        if self.mode in (Mode.WAIT, Mode.YIELD):
             return StopCode.SKIP
         return self._by_idempotence()
 
@@ -128,7 +128,7 @@ class Launch:
         """Return what its mode says if it has started (rule 44); ``held`` is its stream's."""
         if self.mode == Mode.WAIT:
             return StopCode.NONE
-        if self.mode == MODE_YIELD:
+        if self.mode == Mode.YIELD:
             return StopCode.DRAIN if held else StopCode.NONE
         return self._by_idempotence()
 

@@ -9,7 +9,7 @@ from warploom_golden.preemption.streams.stopped_dispatcher import StoppedDispatc
 from warploom_golden.replay.event_constants import NEVER
 from warploom_golden.replay.event_filter import Accepted, EventFilter
 from warploom_spec import Fate, timing
-from warploom_spec.queue_packets import MODE_YIELD
+from warploom_spec.queue import Mode
 
 #: Cycles for which an orphan's decision may still come after its launch was taken back.
 _ORPHAN = 2
@@ -213,7 +213,7 @@ class Line:
             descriptor,
             launch.ticket,
             launch.next_block,
-            yields=launch.mode == MODE_YIELD,
+            yields=launch.mode == Mode.YIELD,
         )
         s.log.handed.append(Handed(s.cycle, launch.ticket, place, launch.next_block))
 

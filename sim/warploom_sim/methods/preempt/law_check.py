@@ -16,7 +16,6 @@ from warploom_golden.replay.machine import block_needs
 from warploom_sim.methods.preempt.port_figures import Blocks, Integers
 from warploom_spec import RESOURCES, Config, Fate, LaunchDescriptor, capacities, timing
 from warploom_spec.queue import Mode
-from warploom_spec.queue_packets import MODE_YIELD
 
 #: The kinds of events that are looked at, beside the blocks'.
 _KINDS: Final = ("sent", "answers", "handed", "ended", "put_back", "kills", "decisions", "warps")
@@ -261,7 +260,7 @@ class LawCheck:
         # The skip is at the dispatcher's port then.
         skip = accepted + self._law.queue_stop
         started = len(self._of(stay, skip + self._timing.offer)) > 0
-        return mode in (Mode.WAIT, MODE_YIELD) and started
+        return mode in (Mode.WAIT, Mode.YIELD) and started
 
     def _rid(self, standing: Sequence[_Residence], stands: int) -> int:
         """Return the first report after which some SM holds no block of the stopped launches."""

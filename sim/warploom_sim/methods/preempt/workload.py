@@ -12,7 +12,6 @@ from warploom_sim.traces.trace_launches import index_addresses, make_launches
 from warploom_sim.traces.trace_reader import Trace
 from warploom_spec import Config, ErrorCode, LaunchDescriptor, WarploomError
 from warploom_spec.queue import PRIORITIES, Mode
-from warploom_spec.queue_packets import MODE_YIELD
 
 LOW_PRIORITY = 0
 URGENT_PRIORITY = PRIORITIES - 1
@@ -20,7 +19,7 @@ URGENT_PRIORITY = PRIORITIES - 1
 MODES: Final[Mapping[str, int]] = {
     "reset": Mode.RESET,
     "drain": Mode.DRAIN,
-    "yield": MODE_YIELD,
+    "yield": Mode.YIELD,
     "wait": Mode.WAIT,
     "auto": Mode.AUTO,
 }
@@ -49,7 +48,7 @@ class Workload:
         Parameters
         ----------
         mode : int
-            How a low launch makes way for an urgent one: a `Mode`, or ``MODE_YIELD``.
+            How a low launch makes way for an urgent one: a `Mode`, or ``Mode.YIELD``.
         share : Fraction
             Share of the kernels that are idempotent. Each kernel's draw depends only on its name
             and the seed.
