@@ -84,10 +84,11 @@ typedef struct {
     uint32_t fate;   /* WARPLOOM_FATE_* */
     uint32_t code;   /* 0, or the reason of the failure */
     uint32_t kind;   /* WARPLOOM_KIND_* */
-    uint32_t kills, drained;
-    uint32_t cycles; /* from its first offer to its last report */
+    uint32_t kills;
+    uint32_t drained; /* 1: mode RESET, drained instead, because it is not idempotent */
+    uint32_t cycles;  /* of its last run: from its first offer to its last report */
     uint32_t stream, offered;
-    uint32_t accepted, first_offer, made; /* low half of the clock */
+    uint32_t accepted, first_offer, made; /* low half of the clock; first_offer: of its last run */
     /* Of a PREEMPT: launches that finished, were killed, drained, skipped. */
     uint32_t met_finished, met_killed, met_drained, met_skipped;
 } warploom_record;

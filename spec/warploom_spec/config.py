@@ -106,8 +106,8 @@ class Config:
         16,
         1,
         64,
-        "Launches of one priority that the completion queue has records for, a power of two: it "
-        "holds 4 of it plus 4.",
+        "Unfinished launches of one priority, at most, a power of two. There are records for 4 of "
+        "it plus 4.",
     )
     launch_waits: int = _int(
         2, 0, 4, "Launches of other streams that one launch may wait for, as pairs."
@@ -176,7 +176,7 @@ class Config:
 
     @property
     def records(self) -> int:
-        """Final records that the completion queue holds."""
+        """Final records that the core has room for: reserved, on their way, or waiting."""
         return 4 * self.queue_depth + 4
 
     @property

@@ -179,7 +179,7 @@ EXPLANATIONS: Final[dict[ErrorCode, tuple[str, str]]] = {
         "write it while nothing is resident",
     ),
     ErrorCode.QUEUE_FULL: (
-        "no entry is left in the waiting queue, or in the queue of the launch's priority",
+        "all entries of the launch's priority are taken",
         "send launches only while `room` (its priority's bit) is 1, or try again",
     ),
 }

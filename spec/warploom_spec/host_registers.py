@@ -73,10 +73,10 @@ def params(config: Config) -> tuple[tuple[WordField, int], ...]:
         (1, 0, 16, "sms", "SMs"),
         (1, 16, 8, "block_slots", "block slots of one SM"),
         (1, 24, 8, "warp_slots", "warps of one SM"),
-        (2, 0, 16, "records", "final records that the completion queue holds"),
+        (2, 0, 16, "records", "final records that the core has room for"),
         (2, 16, 8, "inline_args", "argument words of 64 bits in a launch"),
         (2, 24, 8, "stream_bits", "streams are numbered with so many bits"),
-        (3, 0, 8, "queue_depth", "places of each priority"),
+        (3, 0, 8, "queue_depth", "unfinished launches of each priority, at most"),
         (3, 8, 4, "priority_bits", "priorities are numbered with so many bits"),
         (3, 12, 4, "launch_waits", "pairs that a launch may wait for"),
     )

@@ -7,7 +7,7 @@ PRIORITIES: Final = 4
 
 
 class Mode(IntEnum):
-    """How a started launch makes way when its queue is preempted."""
+    """How a started launch makes way for an urgent one, or when its stream is preempted."""
 
     AUTO = 0
     RESET = 1
@@ -53,12 +53,12 @@ QUEUE_EXPLANATIONS: Final[dict[QueueCode, tuple[str, str]]] = {
         "nothing to do: the launch has already ended",
     ),
     QueueCode.PREEMPT_PENDING: (
-        "the queue's earlier PREEMPT has not been reported",
-        "wait for its record",
+        "an earlier PREEMPT, of whatever streams, has no record yet",
+        "wait for its record, then try again",
     ),
     QueueCode.NOT_PREEMPTED: (
-        "a RESUME named a queue that is not preempted by command",
-        "nothing to do: the queue runs",
+        "a RESUME named only streams that no PREEMPT holds",
+        "nothing to do: the streams run",
     ),
     QueueCode.TIMEOUT: (
         "the launch ran longer than `launch_timeout` in one residence",

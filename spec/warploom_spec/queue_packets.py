@@ -158,7 +158,7 @@ def final_record(config: Config) -> Packet:
             Field("word3", 32, "0; of a PREEMPT killed [15:0], drained [31:16]"),
             Field("word4", 32, "0; of a PREEMPT launches skipped"),
             Field("accepted", 32, "clock when it was accepted"),
-            Field("first_offer", 32, "clock when its first block was offered"),
+            Field("first_offer", 32, "clock at the first offer of its last run"),
             Field("made", 32, "clock when this record was made"),
         ),
     )

@@ -242,6 +242,19 @@ def test_a_list_of_records_that_is_full_is_told(monkeypatch):
     assert play(c_host(), script, steps) == [0, 0, FULL]
 
 
+def test_in_c_launches_without_a_taken_record_are_as_many_as_the_core_has_records():
+    """The launch that is too many accesses nothing; a record that is taken makes room for it."""
+    many = range(1, TINY.records + 1)
+    script = [one for n in many for one in launched(1, ticket=n, number=n)] + record(1, 1)
+    script += launched(1, ticket=99, number=len(many) + 1)
+
+    def steps(driver):
+        codes = [launch(driver, 1)[0] for _ in many]
+        return codes, launch(driver, 1), driver.take_record()[0], launch(driver, 1)
+
+    assert play(c_host(), script, steps) == ([0] * len(many), (FULL, 0), 0, (0, 99))
+
+
 #: Rule -> what finds it; the C driver's text and what stands there instead; Python's change.
 WRONG = {
     "the earlier count stays": (

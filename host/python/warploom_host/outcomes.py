@@ -69,12 +69,15 @@ class Record:
     code : int
         0, or the reason of the failure.
     cycles : int
-        From its first offer to its last report.
-    kind, kills, drained : int
-        As in the register map.
+        Of its last run: from its first offer to its last report. A launch that was stopped and
+        went on has had an earlier run.
+    kind, kills : int
+        0 a launch, 2 a PREEMPT; how often it was killed and put back.
+    drained : int
+        1: mode `RESET`, and it was drained instead, because it is not idempotent.
     stream, offered, accepted, first_offer, made : int
         Its stream; whether a block was offered in its last run; the low half of the clock when it
-        was accepted, when its first block was offered, and when this record was made.
+        was accepted, at the first offer of its last run, and when this record was made.
     met_finished, met_killed, met_drained, met_skipped : int
         Of a PREEMPT: what became of the launches that it met.
     """

@@ -59,7 +59,7 @@ def register_map(
 
     The header needs a C99 compiler and stdint.h. CONFIG_CRC in it guards against hardware that was
     generated for another configuration. --driver writes the header for one preset, beside the
-    driver's two files.
+    driver's files.
 
     The exit code is 0, 2 if something was refused, 3 if a file could not be written.
 

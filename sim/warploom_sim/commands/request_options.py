@@ -129,7 +129,8 @@ def _option(
         return click.option(one.flag, name, is_flag=True, **settings)
     if isinstance(one.kind, Settings | Priorities):
         settings |= {"multiple": True, "metavar": "FIELD=V1,V2" if several else one.kind.metavar}
-        return click.option(one.flag, name, type=str, **settings)
+        kind = Parsed(one.kind) if isinstance(one.kind, Priorities) else click.STRING
+        return click.option(one.flag, name, type=kind, **settings)
     if isinstance(one.kind, NewFile):
         return click.option(one.flag, name, type=OutputFile(), metavar="FILE", **settings)
     return click.option(one.flag, name, type=own or Parsed(one.kind, several), **settings)

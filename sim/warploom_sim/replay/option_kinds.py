@@ -202,6 +202,8 @@ class Priorities(Kind):
 
     def parse(self, text: str) -> str:
         """Return one priority; the request judges them together."""
+        if not self._LEGAL.fullmatch(text):
+            raise ValueError
         return text
 
     def check(self, value: Any) -> tuple[str, ...]:

@@ -134,11 +134,16 @@ def check_streams(path: object, launches: Sequence[KernelLaunch], config: Config
     Raises
     ------
     WarploomError
-        If there are more: says how many, and how many bits are enough.
+        If there are more: says how many, and how many bits are enough, if any are.
     """
     count = len({(launch.device, launch.stream) for launch in launches})
     if count <= 1 << config.stream_bits:
         return
     bits = (count - 1).bit_length()
-    cure = f"choose --set stream_bits={bits}" if bits <= _MOST_STREAM_BITS else "choose --device"
+    if bits <= _MOST_STREAM_BITS:
+        cure = f"choose --set stream_bits={bits}"
+    elif len({launch.device for launch in launches}) > 1:
+        cure = "choose --device"
+    else:
+        cure = f"no configuration has more than {1 << _MOST_STREAM_BITS}"
     raise WarploomError(f"{path}: {count} streams; legal: up to {1 << config.stream_bits} ({cure})")

@@ -130,6 +130,13 @@ def test_more_streams_than_there_are_are_refused(tmp_path: Path) -> None:
     assert "17 streams; legal: up to 16 (choose --set stream_bits=5)" in result.stderr
 
 
+def test_more_streams_than_any_configuration_has_are_refused(tmp_path: Path) -> None:
+    trace = write(tmp_path, waiting_document(random.Random(1), 40, 33))
+    result, _ = sim(tmp_path, trace, *ICARUS)
+    assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
+    assert "33 streams; legal: up to 16 (no configuration has more than 32)" in result.stderr
+
+
 def test_the_model_keeps_all_waits_of_traces_with_refused_launches(
     tmp_path: Path, seed: int
 ) -> None:
@@ -155,7 +162,8 @@ def test_the_model_keeps_all_waits_of_traces_with_refused_launches(
         (("3=1",), "priority is 3=1, but"),
         (("0=4",), "priority is 0=4; legal: N from 0 to 3"),
         (("0=1", "0=2"), "legal: STREAM=N"),
-        (("high",), "legal: STREAM=N"),
+        (("high",), "'--priority': 'high'; legal: STREAM=N"),
+        (("1=-1",), "'--priority': '1=-1'; legal: STREAM=N"),
     ],
 )
 def test_illegal_priorities_are_refused(tmp_path: Path, given: tuple[str, ...], said: str) -> None:

@@ -1,0 +1,153 @@
+// The simulated core as a library: FrontEnd of `tiny` in Verilator, with two SMs, behind the accesses
+// that a driver needs. docs/host/drivers.md has the commands, and programs in C and Python.
+//
+// An access takes the cycles that it takes over AXI4-Lite; between accesses no time goes by. A block
+// runs as many cycles as the low 12 bits of its launch's `code` say; a killed one ends at once. With
+// SHOW_BLOCKS in the environment each block is printed, with the clock that records have.
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+
+#include "Vcore.h"
+
+// As a driver wants them: 0, or another number if the core refused the access.
+extern "C" int simulated_read32(void *context, uint32_t address, uint32_t *value);
+extern "C" int simulated_write32(void *context, uint32_t address, uint32_t value);
+// Returns as soon as `irq` is 1, or after 1,000 cycles.
+extern "C" int simulated_wait_irq(void *context);
+
+namespace {
+
+// Widths of packets, and places of their fields below: the head of front_end.v.
+constexpr unsigned SMS = 2, SLOTS = 4, OFFER = 94, REPORT = 4, WORDS = 351, OK = 0, KILLED = 2;
+
+struct Block {
+    bool runs;
+    unsigned place, x;
+    uint32_t ticket;
+    uint64_t due;
+};
+
+Vcore core;
+Block held[SMS][SLOTS];
+uint64_t now = 0;
+
+// Some bits of a port, at most 32.
+template <typename Port>
+uint32_t bits(const Port &port, unsigned low, unsigned count)
+{
+    uint32_t value = 0;
+    for (unsigned k = 0; k < count; k++)
+        value |= (port[(low + k) / 32] >> (low + k) % 32 & 1) << k;
+    return value;
+}
+
+void show(unsigned sm, const Block &block, const char *what)
+{
+    static const bool shows = std::getenv("SHOW_BLOCKS");
+    if (shows)
+        std::printf("%llu: SM %u %s block %u of ticket %u\n", (unsigned long long)now, sm, what,
+                    block.x, block.ticket);
+}
+
+// Report one block of an SM that has run long enough, or whose launch is killed.
+unsigned report(unsigned sm)
+{
+    for (unsigned slot = 0; slot < SLOTS; slot++) {
+        Block &block = held[sm][slot];
+        bool ended = now >= block.due, killed = core.kill >> block.place & 1;
+        if (!block.runs || (!ended && !killed)) continue;
+        show(sm, block, ended ? "ends" : "kills");
+        block.runs = false;
+        core.report_valid |= 1u << sm;
+        return slot | (ended ? OK : KILLED) << 2;
+    }
+    return 0;
+}
+
+// A cycle up to its edge: all outputs are registers, so the SMs see them and answer.
+void begin_cycle()
+{
+    core.clk = 0;
+    core.eval();
+    core.report = core.report_valid = 0;
+    for (unsigned sm = 0; sm < SMS; sm++) {
+        core.report |= report(sm) << REPORT * sm;
+        if (!(core.offer_valid >> sm & 1)) continue;
+        unsigned offer = OFFER * sm, place = bits(core.offer, offer, 1), words = WORDS * place;
+        Block &block = held[sm][bits(core.offer, offer + 1, 2)];
+        block = {true, place, bits(core.offer, offer + 3, 16), bits(core.words, words, 32),
+                 now + 1 + bits(core.words, words + 32, 12)};
+        show(sm, block, "takes");
+    }
+}
+
+void end_cycle()
+{
+    core.clk = 1;
+    core.eval();
+    now++;
+}
+
+// Before the first access: a reset. The core's clock is 0 one cycle after `rst` has fallen.
+void start()
+{
+    static bool started = false;
+    if (started) return;
+    started = true;
+    core.s_axil_wstrb = 15;
+    core.s_axil_bready = core.s_axil_rready = core.cores_start_ready = 1;
+    core.offer_ready = (1u << SMS) - 1;
+    for (int cycle = 0; cycle < 5; cycle++) {
+        core.rst = cycle < 4;
+        begin_cycle();
+        end_cycle();
+    }
+    now = 0;
+}
+
+}  // namespace
+
+int simulated_read32(void *, uint32_t address, uint32_t *value)
+{
+    start();
+    core.s_axil_araddr = address;
+    core.s_axil_arvalid = 1;
+    for (;;) {
+        begin_cycle();
+        bool taken = core.s_axil_arready, answered = core.s_axil_rvalid;
+        int refused = core.s_axil_rresp;
+        *value = core.s_axil_rdata;
+        end_cycle();
+        if (taken) core.s_axil_arvalid = 0;
+        if (answered) return refused;
+    }
+}
+
+int simulated_write32(void *, uint32_t address, uint32_t value)
+{
+    start();
+    core.s_axil_awaddr = address;
+    core.s_axil_wdata = value;
+    core.s_axil_awvalid = core.s_axil_wvalid = 1;
+    for (;;) {
+        begin_cycle();
+        bool address_taken = core.s_axil_awready, data_taken = core.s_axil_wready;
+        bool answered = core.s_axil_bvalid;
+        int refused = core.s_axil_bresp;
+        end_cycle();
+        if (address_taken) core.s_axil_awvalid = 0;
+        if (data_taken) core.s_axil_wvalid = 0;
+        if (answered) return refused;
+    }
+}
+
+int simulated_wait_irq(void *)
+{
+    start();
+    for (int cycle = 0; cycle < 1000 && !core.irq; cycle++) {
+        begin_cycle();
+        end_cycle();
+    }
+    return 0;
+}
