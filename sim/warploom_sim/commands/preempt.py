@@ -63,6 +63,7 @@ MODES: Final = ("reset", "drain", "yield", "wait", "auto")
 @request_option("contention")
 @request_option("knee")
 @request_option("gpu")
+@request_option("events")
 @number_option("--arrivals", 1, 10**6, default=1000, help="Urgent launches of each run.")
 @click.option(
     "--distance",
@@ -96,6 +97,7 @@ def preempt(
     knee: int | None,
     json_file: Path | None,
     time_scale: Fraction | None,
+    events: str | None,
     rtl: bool,
     **options: Any,
 ) -> None:
@@ -136,6 +138,7 @@ def preempt(
             config=machine,
             knee=warps,
             time_scale=scale,
+            keeps_waits=events != "ignore",
             rtl=rtl,
             json=json_file,
             **options,

@@ -5,7 +5,7 @@ that the stream waited for; each wait is therefore of one of `RULES`, or unknown
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
@@ -97,16 +97,44 @@ class EventWaits:
     pairs : tuple of (int, int)
         (launch, launch that it waits for), as numbers in the trace's order, without those that
         other pairs or the order within a stream imply.
+    asked : tuple of tuple of (int, int)
+        Of each wait whose stream is known all such pairs, those that others imply among them.
     """
 
     by_rule: Mapping[str, int] = field(default_factory=lambda: dict.fromkeys(RULES, 0))
     unknown: int = 0
     pairs: tuple[tuple[int, int], ...] = ()
+    asked: tuple[tuple[tuple[int, int], ...], ...] = ()
 
     @property
     def count(self) -> int:
         """All waits, those that are unknown among them."""
         return sum(self.by_rule.values()) + self.unknown
+
+    def among(self, chosen: Sequence[int], launches: Sequence[Launch]) -> "EventWaits":
+        """Return what some launches of the trace wait for among themselves, in numbers of theirs.
+
+        The waits are not counted: one may be for launches that are chosen and for others.
+
+        Parameters
+        ----------
+        chosen : sequence of int
+            The launches that are chosen, in rising order.
+        launches : sequence of Launch
+            All launches of the trace.
+        """
+        place = {number: k for k, number in enumerate(chosen)}
+        asked = tuple(
+            tuple((place[a], place[b]) for a, b in pairs if a in place and b in place)
+            for pairs in self.asked
+        )
+        return EventWaits(
+            pairs=_without_implied(asked, [launches[number] for number in chosen]), asked=asked
+        )
+
+    def across(self, chosen: Collection[int]) -> int:
+        """Return how many waits are between launches that are chosen and others."""
+        return sum(any((a in chosen) != (b in chosen) for a, b in pairs) for pairs in self.asked)
 
 
 @dataclass(frozen=True)
@@ -141,12 +169,8 @@ def event_waits(calls: Calls, launches: Sequence[Launch], began: Sequence[float]
     streams: dict[tuple[int, int], list[int]] = {}
     for number, launch in enumerate(launches):
         streams.setdefault((launch.device, launch.stream), []).append(number)
-    wanted: dict[int, dict[tuple[int, int], int]] = {}
-    for wait in waits:
-        for place, found in _awaited(wait, streams, launches, began):
-            latest = wanted.setdefault(place[0], {})
-            latest[place[1]] = max(found, latest.get(place[1], -1))
-    return EventWaits(by_rule, unknown, _without_implied(wanted, launches))
+    asked = tuple(tuple(_awaited(wait, streams, launches, began)) for wait in waits)
+    return EventWaits(by_rule, unknown, _without_implied(asked, launches), asked)
 
 
 def _is_whole(value: object) -> bool:
@@ -203,8 +227,8 @@ def _awaited(
     streams: Mapping[tuple[int, int], Sequence[int]],
     launches: Sequence[Launch],
     began: Sequence[float],
-) -> Iterable[tuple[tuple[int, tuple[int, int]], int]]:
-    """Yield ((waiting launch, other stream), awaited launch) of one wait.
+) -> Iterable[tuple[int, int]]:
+    """Yield (waiting launch, awaited launch) of one wait.
 
     The stream's next launch waits, in each other stream, for the last launch that was called before
     the record and had ended when the waiting launch began: what the recording contradicts is not
@@ -226,17 +250,22 @@ def _awaited(
             until = min(until, bisect_left(theirs, waiting))
             for number in reversed(theirs[:until]):
                 if launches[number].start + launches[number].duration <= launches[waiting].start:
-                    yield (waiting, other), number
+                    yield waiting, number
                     break
 
 
 def _without_implied(
-    wanted: Mapping[int, Mapping[tuple[int, int], int]], launches: Sequence[Launch]
+    asked: Iterable[Iterable[tuple[int, int]]], launches: Sequence[Launch]
 ) -> tuple[tuple[int, int], ...]:
-    """Leave out the pairs that follow from other pairs and from the order within a stream.
+    """Return all pairs but those that follow from others and from the order within a stream.
 
     For each launch stands, for each stream, the latest launch that has ended before it begins.
     """
+    wanted: dict[int, dict[tuple[int, int], int]] = {}
+    for waiting, other in (pair for pairs in asked for pair in pairs):
+        of = wanted.setdefault(waiting, {})
+        place = launches[other].device, launches[other].stream
+        of[place] = max(other, of.get(place, -1))
     ended: list[dict[tuple[int, int], int]] = []
     last: dict[tuple[int, int], int] = {}
     kept = []

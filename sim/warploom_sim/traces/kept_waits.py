@@ -3,6 +3,7 @@
 The rule stands in ``docs/sim/traces.md``.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -10,7 +11,11 @@ from typing import Final
 from warploom_sim.traces.event_waits import EventWaits
 from warploom_sim.traces.kernel_launch import KernelLaunch
 from warploom_spec import Config, LaunchDescriptor, WarploomError
+from warploom_spec.queue_packets import WAIT_BITS
 
+#: So many launches behind the last one of its stream a launch has long ended, and its count is
+#: refused: the port has only the low bits.
+_FAR_BEHIND: Final = 1 << (WAIT_BITS - 1)
 #: More bits than the hardware's streams have are not offered.
 _MOST_STREAM_BITS: Final = 5
 
@@ -63,7 +68,12 @@ def keep_waits(
     numbers = _numbers(launches, gone)
     pairs, held = [], []
     awaited = _awaited(waits, launches, gone)
-    for others in awaited:
+    sent: Counter[int] = Counter()
+    for launch, number, asked in zip(launches, numbers, awaited, strict=True):
+        sent[launch.stream] = number
+        others = [
+            other for other in asked if sent[launches[other].stream] - numbers[other] < _FAR_BEHIND
+        ]
         fit = max(len(others) - launch_waits, 0)
         held.append(tuple(others[:fit]))
         pairs.append(tuple((launches[other].stream, numbers[other]) for other in others[fit:]))

@@ -27,6 +27,8 @@ from warploom_spec import WarploomError
 CALL_CATEGORIES: Final = ("cuda_runtime", "cuda_driver")
 #: Work of the GPU that is no kernel, by category: counted, not replayed.
 COPY_CATEGORIES: Final = {"gpu_memcpy": "memory_copies", "gpu_memset": "memory_sets"}
+#: Why waits are dropped.
+_ACROSS: Final = "they are between urgent launches and others, which are repeated by themselves"
 #: Part of the names of calls by which the host waits for the GPU.
 _HOST_WAITS: Final = "Synchronize"
 #: What profilers up to PyTorch 1.11 call a category.
@@ -103,15 +105,20 @@ class Trace:
             f" recorded for them; the first is event {first.event} ({shown(first.name)})"
         )
 
-    def notes(self, *, keeps: bool = False) -> list[str]:
+    def notes(self, *, keeps: bool = False, dropped: int = 0) -> list[str]:
         """Return, a line each, all that a replay of this trace leaves out.
 
-        ``keeps`` says whether it keeps event waits.
+        Parameters
+        ----------
+        keeps : bool
+            Whether it keeps event waits.
+        dropped : int
+            Of the event waits whose stream is known those that it does not keep as a whole.
         """
         return [
             *filter(None, [self.left_out_note()]),
             *self.gpu_notes(),
-            *self.wait_notes(keeps),
+            *self.wait_notes(keeps, dropped),
             *self.copy_notes(),
         ]
 
@@ -137,14 +144,16 @@ class Trace:
             )
         return lines
 
-    def wait_notes(self, keeps: bool) -> list[str]:
+    def wait_notes(self, keeps: bool, dropped: int) -> list[str]:
         """Return, a line each, what a replay makes of the event waits."""
         waits = self.waits
         rules = ", ".join(f"{count:,} {rule}" for rule, count in waits.by_rule.items())
         if keeps:
             known, unknown = waits.count - waits.unknown, waits.unknown
             lost = "their streams are unknown: launches may overlap that the program ordered"
-            lines = [f"{known:,} event waits kept ({rules})"] * bool(known)
+            kept = f"{known - dropped:,} of {known:,}" if dropped else f"{known:,}"
+            lines = [f"{kept} event waits kept ({rules})"] * bool(known)
+            lines += [f"{dropped:,} event waits dropped: {_ACROSS}"] * bool(dropped)
             lines += [f"{unknown:,} event waits ignored: {lost}"] * bool(unknown)
             return [f"{self.path}: {line}" for line in lines]
         if not waits.count:

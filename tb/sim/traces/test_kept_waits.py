@@ -70,6 +70,15 @@ def test_the_first_launches_alone_wait_for_each_other() -> None:
     assert keep_waits(waits((2, 0)), launches(0, 1), WAITS).pairs == ((), ())
 
 
+def test_a_launch_that_is_2_to_the_15_behind_is_not_waited_for() -> None:
+    made = launches(*(1,) * ((1 << 15) + 1), 2)
+    last = len(made) - 1
+    near, far = (keep_waits(waits((last, other)), made, WAITS) for other in (1, 0))
+    assert (near.pairs[last], far.pairs[last]) == (((1, 2),), ())
+    near, far = (keep_waits(waits((last, other)), made, 0) for other in (1, 0))
+    assert (near.held[last], far.held[last]) == ((1,), ())
+
+
 @pytest.mark.parametrize(
     ("name", "kept", "pairs"), [("googlenet_branches", 72, 72), ("overlapped_training", 25, 13)]
 )

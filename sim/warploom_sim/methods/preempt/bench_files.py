@@ -12,6 +12,7 @@ from warploom_sim.failure import ProgramError
 from warploom_sim.methods.preempt.bench.preempt_bench import end_packet, event_packets
 from warploom_sim.methods.preempt.host import distances
 from warploom_sim.methods.preempt.measure import Setting
+from warploom_sim.methods.preempt.repeated_waits import Counts
 from warploom_sim.methods.preempt.workload import Workload
 from warploom_sim.replay.bench.records import SILENT, STALLS, columns, record_words
 from warploom_sim.replay.event_files import EventFile
@@ -33,9 +34,14 @@ _FORGOTTEN: Final = ("words", "done")
 def write_inputs(folder: Path, workload: Workload, setting: Setting) -> dict[str, int]:
     """Write what the bench's host reads; return the plus arguments of the run."""
     config = setting.config
-    for name, launches in (("low", workload.low), ("urgent", workload.urgent)):
-        text = "".join(f"{_word(launch, config):x}\n" for launch in launches)
-        (folder / f"{name}.hex").write_text(text)
+    text = "".join(f"{_word(launch, (), config):x}\n" for launch in workload.urgent)
+    (folder / "urgent.hex").write_text(text)
+    text = "".join(
+        f"{_word(launch, workload.low_waits.pairs_of(n, 0), config):x}"
+        f" {_hold_words(workload.low_waits.held_of(n, 0))}\n"
+        for n, launch in enumerate(workload.low)
+    )
+    (folder / "low.hex").write_text(text)
     drawn = islice(distances(setting.seed, setting.distance), setting.count)
     (folder / "distances.txt").write_text("".join(f"{distance}\n" for distance in drawn))
     longest = max(launch.arguments for launch in (*workload.low, *workload.urgent))
@@ -50,11 +56,19 @@ def write_inputs(folder: Path, workload: Workload, setting: Setting) -> dict[str
     return values | ({} if setting.knee is None else {"knee": setting.knee})
 
 
-def _word(launch: LaunchDescriptor, config: Config) -> int:
-    """Return a launch, without waits, as it stands at the port."""
+def _word(launch: LaunchDescriptor, pairs: Counts, config: Config) -> int:
+    """Return a launch with its pairs as it stands at the port."""
     packet = queue_packets.queued_launch(config)
-    absent = {field.name: 0 for field in packet.fields if field.name.startswith("wait")}
-    return packet.pack(dict(launch.values(config)) | absent)
+    values = {field.name: 0 for field in packet.fields if field.name.startswith("wait")}
+    for k, (stream, count) in enumerate(pairs):
+        values |= {f"wait{k}_valid": 1, f"wait{k}_stream": stream}
+        values[f"wait{k}_count"] = count % (1 << queue_packets.WAIT_BITS)
+    return packet.pack(dict(launch.values(config)) | values)
+
+
+def _hold_words(held: Counts) -> str:
+    """Return what the host holds a launch for, hexadecimal."""
+    return " ".join(f"{word:x}" for word in (len(held), *(word for one in held for word in one)))
 
 
 class BenchEvents:

@@ -104,6 +104,7 @@ def run(
         seed=setting.seed,
         ahead=ahead,
         tell=tell,
+        waits=workload.low_waits,
     )
     model = _model(setting)
     model.run(host)
@@ -125,7 +126,16 @@ def low_launches_alone(low: Workload, setting: Setting, ahead: int | None = None
 
     ``ahead`` has the same meaning as in `run`.
     """
-    host = MeasuringHost(low.low, (), count=0, distance=1, seed=setting.seed, ahead=ahead, passes=1)
+    host = MeasuringHost(
+        low.low,
+        (),
+        count=0,
+        distance=1,
+        seed=setting.seed,
+        ahead=ahead,
+        passes=1,
+        waits=low.low_waits,
+    )
     model = _model(setting)
     model.run(host)
     return model.log.records[-1].made

@@ -1,7 +1,7 @@
 """The whole measurement of ``warploom preempt``: all runs, their figures, tables and plot."""
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -10,19 +10,28 @@ from typing import Any, Final
 import click
 
 from warploom_golden.replay import event_model
+from warploom_golden.replay.event_tables import Table
 from warploom_golden.replay.gains import line_cycles
 from warploom_sim.cosim import simulators
 from warploom_sim.json_file import write_json
 from warploom_sim.methods.preempt import measure, preempt_report, xsched
 from warploom_sim.methods.preempt.bench.preempt_bench_build import SIMULATOR
+from warploom_sim.methods.preempt.early_starts import early_starts
 from warploom_sim.methods.preempt.measure import Run, Setting
 from warploom_sim.methods.preempt.plot import draw_latencies
 from warploom_sim.methods.preempt.rtl_measurement import measure_rtl
-from warploom_sim.methods.preempt.workload import MODES, Workload, make_workload, select
+from warploom_sim.methods.preempt.workload import (
+    MODES,
+    Workload,
+    dropped_waits,
+    make_workload,
+    select,
+)
 from warploom_sim.plots import check_plot
 from warploom_sim.screen import progress_bar, table_console, working
 from warploom_sim.traces import trace_reader
 from warploom_sim.traces.gpus import Gpu
+from warploom_sim.traces.trace_reader import Trace
 from warploom_spec import Config, WarploomError
 
 #: Runs with one queue and no priorities, by name: the most low launches that are unfinished. An
@@ -70,6 +79,8 @@ class PreemptOptions:
         Cycles that an SM takes to report a killed block.
     seed : int
         Seed of distances, block lengths and the draw of idempotent kernels.
+    keeps_waits : bool
+        Launches wait for the events that they waited for in the recording.
     rtl : bool
         Run the modes on the RTL, and compare it with the model.
     json, plot : Path or None
@@ -88,6 +99,7 @@ class PreemptOptions:
     distance: Fraction
     report_time: int
     seed: int
+    keeps_waits: bool
     rtl: bool
     json: Path | None
     plot: Path | None
@@ -111,13 +123,14 @@ def run(options: PreemptOptions) -> list[str]:
         check_plot(options.plot)
     if options.rtl:
         simulators.require(SIMULATOR)
-    workload = load(options)
+    traces = read_traces(options)
+    workload = load(options, traces)
     problems: list[str] = []
     if options.rtl:
-        figures, runs, problems = _run_rtl(options, workload)
+        figures, runs, problems = _run_rtl(options, workload, traces)
         preempt_report.show_rtl(table_console(), figures)
     else:
-        figures, runs = _run_model(options, workload)
+        figures, runs = _run_model(options, workload, traces)
         preempt_report.show(table_console(), figures)
     if options.plot and not problems:
         latencies = {name: each.latencies for name, each in runs.items()}
@@ -128,7 +141,7 @@ def run(options: PreemptOptions) -> list[str]:
 
 
 def _run_rtl(
-    options: PreemptOptions, workload: Workload
+    options: PreemptOptions, workload: Workload, traces: Sequence[Trace]
 ) -> tuple[dict[str, Any], dict[str, Run], list[str]]:
     """Run the modes on the RTL; return the figures, the runs, and what is wrong."""
     with working("low launches alone"):
@@ -138,8 +151,13 @@ def _run_rtl(
         name: workload.with_mode(MODES[name], options.idempotent, options.seed)
         for name in options.modes
     }
-    found, runs, problems = measure_rtl(workloads, setting)
-    figures = _figures(options) | found
+
+    def check_starts(events: Mapping[str, Table]) -> list[str]:
+        waits = options.keeps_waits and any(each.waits.count for each in traces)
+        return early_starts(traces[0].path, options.urgent, events) if waits else []
+
+    found, runs, problems = measure_rtl(workloads, setting, check_starts)
+    figures = _figures(options) | _waits(options, traces) | found
     # Without all runs there is nothing to compare.
     figures["modes"] = {}
     if len(runs) == len(workloads):
@@ -149,7 +167,7 @@ def _run_rtl(
 
 
 def _run_model(
-    options: PreemptOptions, workload: Workload
+    options: PreemptOptions, workload: Workload, traces: Sequence[Trace]
 ) -> tuple[dict[str, Any], dict[str, Run]]:
     """Run the modes, and what they are compared with, in the model; return figures and runs."""
     runs: dict[str, Run] = {}
@@ -159,7 +177,7 @@ def _run_model(
         level_count = min(count, _LEVEL_COUNT)
         total = len(names) * count + len(xsched.LEVELS) * level_count
         task = progress.add_task("low launches alone", total=total)
-        figures = _figures(options)
+        figures = _figures(options) | _waits(options, traces)
         figures["normal"] = normal = _without_urgent(workload, _setting(options, Fraction(1)))
         setting = _setting(options, options.distance * normal["cycles"] / len(workload.low))
         for number, name in enumerate(names):
@@ -204,30 +222,64 @@ def _run_one(
     return measure.run(chosen, setting, tell=tell)
 
 
-def load(options: PreemptOptions) -> Workload:
-    """Read the traces and make their launches.
+def read_traces(options: PreemptOptions) -> list[Trace]:
+    """Read the traces, and say what is left out.
 
     Raises
     ------
     WarploomError
-        If a trace or ``--urgent`` is refused.
+        If a trace is refused.
     """
     gpu = options.gpu.device if options.gpu else None
     found = [trace_reader.load(path, gpu=gpu) for path in options.traces]
     for trace in found:
-        for said in trace.notes():
+        dropped = _dropped(options, trace)
+        for said in trace.notes(keeps=options.keeps_waits, dropped=dropped):
             click.echo(said, err=True)
-    if len(found) == 2 and options.urgent is None:
-        low, urgent = found
-    elif len(found) == 1 and options.urgent is not None:
-        low, urgent = (select(found[0], options.urgent, wanted) for wanted in (False, True))
+    return found
+
+
+def load(options: PreemptOptions, traces: Sequence[Trace]) -> Workload:
+    """Make the launches of traces.
+
+    Raises
+    ------
+    WarploomError
+        If a launch or ``--urgent`` is refused.
+    """
+    if len(traces) == 2 and options.urgent is None:
+        low, urgent = traces
+    elif len(traces) == 1 and options.urgent is not None:
+        low, urgent = (select(traces[0], options.urgent, wanted) for wanted in (False, True))
     else:
         given = "no --urgent" if options.urgent is None else f"--urgent {options.urgent}"
         raise WarploomError(
-            f"traces are {len(found)}, with {given}; legal: two, LOW and HIGH, or one with --urgent"
-            " STREAM"
+            f"traces are {len(traces)}, with {given}; legal: two, LOW and HIGH, or one with"
+            " --urgent STREAM"
         )
-    return make_workload(low, urgent, options.config, options.time_scale)
+    return make_workload(
+        low, urgent, options.config, options.time_scale, keeps_waits=options.keeps_waits
+    )
+
+
+def _dropped(options: PreemptOptions, trace: Trace) -> int:
+    """Return how many event waits are dropped, as they are between the two sides of a trace."""
+    return dropped_waits(trace, options.urgent) if options.urgent is not None else 0
+
+
+def _waits(options: PreemptOptions, traces: Sequence[Trace]) -> dict[str, int]:
+    """Return what becomes of the event waits, as far as there are any."""
+    every = sum(trace.waits.count for trace in traces)
+    unknown = sum(trace.waits.unknown for trace in traces)
+    dropped = sum(_dropped(options, trace) for trace in traces)
+    counts = {"event_waits_ignored": every}
+    if options.keeps_waits:
+        counts = {
+            "event_waits_kept": every - unknown - dropped,
+            "event_waits_dropped": dropped,
+            "event_waits_ignored": unknown,
+        }
+    return {name: count for name, count in counts.items() if count}
 
 
 def _setting(options: PreemptOptions, distance: Fraction, count: int | None = None) -> Setting:
@@ -255,6 +307,7 @@ def _figures(options: PreemptOptions) -> dict[str, Any]:
         **({"knee": options.knee} if sharing else {}),
         "idempotent": str(options.idempotent),
         "seed": options.seed,
+        "events": "keep" if options.keeps_waits else "ignore",
         "report_time": options.report_time,
         "law": measure.bounds(options.config),
     }

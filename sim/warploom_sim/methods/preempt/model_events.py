@@ -46,6 +46,7 @@ class ModelRun:
             count=setting.count,
             distance=setting.distance,
             seed=setting.seed,
+            waits=workload.low_waits,
         )
         self._model = QueuedModel(
             setting.config,

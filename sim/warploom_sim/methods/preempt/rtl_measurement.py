@@ -1,6 +1,6 @@
 """``warploom preempt --rtl``: the modes on the RTL, every event compared, the law checked."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,12 +17,14 @@ from warploom_sim.replay.event_comparison import Mismatch
 from warploom_sim.screen import progress_bar, working
 from warploom_spec import LaunchDescriptor
 
-#: Violations of the law that are told in words.
+#: Violations of the law, and launches that began too early, that are told in words.
 _TOLD: Final = 5
 
 
 def measure_rtl(
-    workloads: Mapping[str, Workload], setting: Setting
+    workloads: Mapping[str, Workload],
+    setting: Setting,
+    check_starts: Callable[[Mapping[str, Table]], list[str]] = lambda events: [],
 ) -> tuple[dict[str, Any], dict[str, Run], list[str]]:
     """Run each mode's workload on the RTL; compare it with the model, and check the law.
 
@@ -32,6 +34,8 @@ def measure_rtl(
         Of each mode, in order.
     setting : Setting
         The machine and the arrivals.
+    check_starts : callable
+        Returns in words which launches of a run's events began too early.
 
     Returns
     -------
@@ -68,6 +72,7 @@ def measure_rtl(
             if not wrong:
                 runs[name], found = judge(done.events, workloads[name], setting)
                 verdict.add(found, name)
+                problems += [f"{name}: {each}" for each in check_starts(done.events)[:_TOLD]]
     problems += verdict.violations[:_TOLD]
     law = measure.bounds(setting.config) | {
         "violations": len(verdict.violations),

@@ -3,10 +3,11 @@
 import dataclasses
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Final
 
+from warploom_sim.methods.preempt.repeated_waits import RepeatedWaits, repeated_waits
 from warploom_sim.traces.kernel_launch import KernelLaunch
 from warploom_sim.traces.trace_launches import index_addresses, make_launches
 from warploom_sim.traces.trace_reader import Trace
@@ -36,11 +37,15 @@ class Workload:
         stream of their own.
     low_kernels : tuple of str
         The kernel's name of each low launch.
+    low_waits : RepeatedWaits
+        What the low launches wait for. Urgent launches are in one stream, whose order keeps what
+        they wait for.
     """
 
     low: tuple[LaunchDescriptor, ...]
     urgent: tuple[LaunchDescriptor, ...]
     low_kernels: tuple[str, ...]
+    low_waits: RepeatedWaits = field(default_factory=RepeatedWaits)
 
     def with_mode(self, mode: int, share: Fraction, seed: int) -> "Workload":
         """Return the workload with the low launches in a mode, and with idempotent kernels drawn.
@@ -66,14 +71,16 @@ class Workload:
         """Return the workload with all launches in one stream, without priorities.
 
         An urgent launch does not wait for the end of the launch before it, as little as one of
-        another stream does.
+        another stream does. The order of the stream keeps what low launches wait for.
         """
         low = (dataclasses.replace(each, stream=0) for each in self.low)
         urgent = (
             dataclasses.replace(each, stream=0, priority=LOW_PRIORITY, after_previous=0)
             for each in self.urgent
         )
-        return dataclasses.replace(self, low=tuple(low), urgent=tuple(urgent))
+        return dataclasses.replace(
+            self, low=tuple(low), urgent=tuple(urgent), low_waits=RepeatedWaits()
+        )
 
 
 def _draw(seed: int, name: str) -> float:
@@ -81,7 +88,7 @@ def _draw(seed: int, name: str) -> float:
 
 
 def select(trace: Trace, stream: int, urgent: bool) -> Trace:
-    """Return the urgent launches of a trace, or all others.
+    """Return the urgent launches of a trace, or all others, with what they wait for among them.
 
     Parameters
     ----------
@@ -106,12 +113,27 @@ def select(trace: Trace, stream: int, urgent: bool) -> Trace:
             f"{trace.path}: --urgent is {stream}, the trace's only stream: nothing is left to"
             " preempt (name two traces instead)"
         )
-    chosen = [launch for launch in trace.launches if (launch.stream == stream) == urgent]
-    return dataclasses.replace(trace, launches=tuple(chosen))
+    launches = trace.launches
+    chosen = [n for n, launch in enumerate(launches) if (launch.stream == stream) == urgent]
+    return dataclasses.replace(
+        trace,
+        launches=tuple(launches[n] for n in chosen),
+        waits=trace.waits.among(chosen, launches),
+    )
 
 
-def make_workload(low: Trace, urgent: Trace, config: Config, time_scale: Fraction) -> Workload:
+def dropped_waits(trace: Trace, stream: int) -> int:
+    """Return how many event waits are between launches of the urgent stream and others."""
+    urgent = {n for n, launch in enumerate(trace.launches) if launch.stream == stream}
+    return trace.waits.across(urgent)
+
+
+def make_workload(
+    low: Trace, urgent: Trace, config: Config, time_scale: Fraction, *, keeps_waits: bool = True
+) -> Workload:
     """Make the launches of both sides, numbered and addressed together.
+
+    ``keeps_waits`` says whether launches wait for the events of their trace.
 
     Raises
     ------
@@ -146,4 +168,7 @@ def make_workload(low: Trace, urgent: Trace, config: Config, time_scale: Fractio
         launches.append(placed)
     count = len(low.launches)
     names = tuple(launch.name for launch in low.launches)
-    return Workload(tuple(launches[:count]), tuple(launches[count:]), names)
+    waits = RepeatedWaits()
+    if keeps_waits:
+        waits = repeated_waits(low.waits, launches[:count], config.launch_waits)
+    return Workload(tuple(launches[:count]), tuple(launches[count:]), names, waits)

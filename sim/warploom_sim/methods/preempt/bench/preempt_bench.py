@@ -126,8 +126,17 @@ def _host(config: Config) -> Iterator[str]:
         "done": "host_done",
     }
     yield "  wire sends_urgent, host_done;"
-    bits = queue_packets.queued_launch(config).bits
-    yield f"  preempt_host #(.BITS({bits})) host ({connect(ports)});"
+    packet = queue_packets.queued_launch(config)
+    parameters = {
+        "BITS": packet.bits,
+        "STREAM": packet.offsets["stream"],
+        "STREAM_BITS": config.stream_bits,
+        "PAIRS": config.launch_waits,
+        "FIRST_PAIR": packet.offsets.get("wait0_valid", 0),
+        "COUNT_BITS": queue_packets.WAIT_BITS,
+        "OPEN_BITS": config.records.bit_length(),
+    }
+    yield f"  preempt_host #({connect(parameters)}) host ({connect(ports)});"
 
 
 def _events(config: Config) -> dict[str, list[tuple[str, str]]]:

@@ -2,10 +2,21 @@
 // launches one at a time, each a distance after the pop of the record of the one before. It pops a
 // record when `oldest` shows it. It sees the ports of the hardware alone.
 //
-// Launches are read from two files one by one, a descriptor a line; at its end a file begins again.
-// Each urgent launch takes a distance from a third one.
+// Launches are read from two files one by one, a line each; at its end a file begins again. Each
+// urgent launch takes a distance from a third one. A line of low launches, hexadecimal: the launch
+// with the pairs of the first repetition; number of holds; of each hold a stream and a count. In a
+// later repetition the launches of the stream in those before it are added to each count. A low
+// launch is held until so many records of each of these streams were popped.
 module preempt_host #(
-    parameter BITS = 512
+    parameter BITS = 512,
+    // Where a launch has its stream, and its pairs: valid, stream and count of one after the other.
+    parameter STREAM = 0,
+    parameter STREAM_BITS = 4,
+    parameter PAIRS = 2,
+    parameter FIRST_PAIR = 0,
+    parameter COUNT_BITS = 16,
+    // Launches that were sent and whose records were not popped: log2 of more than there can be.
+    parameter OPEN_BITS = 9
 ) (
     input clk,
     input rst,
@@ -24,10 +35,23 @@ module preempt_host #(
     output done
 );
   localparam [63:0] NEVER = {64{1'b1}};
+  localparam STREAMS = 1 << STREAM_BITS;
+  localparam PAIR_BITS = 1 + STREAM_BITS + COUNT_BITS;
 
-  reg [32767:0] name;
   reg [BITS-1:0] low_launch, urgent_launch;
-  integer low_file, urgent_file, distances, found;
+  integer low_file, urgent_file, distances, found, holds, k, pair;
+  // Of low launches, by stream: how many were sent in the repetitions before this one, were sent,
+  // and had their records popped.
+  reg [31:0] past[0:STREAMS-1];
+  reg [31:0] sent_in[0:STREAMS-1];
+  reg [31:0] popped_in[0:STREAMS-1];
+  // Their tickets, in a ring for each stream, by their numbers in it. Their records come in order.
+  reg [31:0] tickets[0:(STREAMS << OPEN_BITS)-1];
+  // What the next low launch is held for.
+  reg [31:0] hold_stream[0:63];
+  reg [31:0] hold_count[0:63];
+  reg held, still;
+  reg [STREAM_BITS-1:0] stream;
   reg [31:0] count, ended, sent, records, awaited;
   reg [63:0] arrives, distance;
   // A record was popped in the cycle before: `oldest` still shows it.
@@ -38,17 +62,39 @@ module preempt_host #(
   wire due = arrives <= cycle;
   wire over = ended + urgent_ends == count;
   assign urgent = due;
-  assign valid = !rst && (due ? urgent_room : low_room && !over);
+  assign valid = !rst && (due ? urgent_room : low_room && !over && !held);
   assign payload = due ? urgent_launch : low_launch;
   assign done = ended == count && records == sent;
 
   task next_low;
     begin
-      found = $fscanf(low_file, "%h", low_launch);
-      if (found != 1) begin
+      found = $fscanf(low_file, "%h %h", low_launch, holds);
+      if (found != 2) begin
         found = $rewind(low_file);
-        found = $fscanf(low_file, "%h", low_launch);
+        found = $fscanf(low_file, "%h %h", low_launch, holds);
+        for (k = 0; k < STREAMS; k = k + 1) past[k] = sent_in[k];
       end
+      for (k = 0; k < holds; k = k + 1) begin
+        found = $fscanf(low_file, "%h %h", hold_stream[k], hold_count[k]);
+        hold_count[k] = hold_count[k] + past[hold_stream[k][STREAM_BITS-1:0]];
+      end
+      for (k = 0; k < PAIRS; k = k + 1) begin
+        pair = FIRST_PAIR + k * PAIR_BITS;
+        stream = low_launch[pair+1+:STREAM_BITS];
+        if (low_launch[pair])
+          low_launch[pair+1+STREAM_BITS+:COUNT_BITS] =
+              low_launch[pair+1+STREAM_BITS+:COUNT_BITS] + past[stream][COUNT_BITS-1:0];
+      end
+    end
+  endtask
+
+  // Is a record missing that the next low launch is held for?
+  task look;
+    begin
+      still = 0;
+      for (k = 0; k < holds; k = k + 1)
+        if (popped_in[hold_stream[k][STREAM_BITS-1:0]] < hold_count[k]) still = 1;
+      held <= still;
     end
   endtask
 
@@ -63,7 +109,8 @@ module preempt_host #(
   endtask
 
   initial begin
-    {ended, sent, records, awaited, popped} = 0;
+    {ended, sent, records, awaited, popped, held} = 0;
+    for (k = 0; k < STREAMS; k = k + 1) {past[k], sent_in[k], popped_in[k]} = 0;
     if (!$value$plusargs("arrivals=%d", count)) count = 0;
     low_file = $fopen("low.hex", "r");
     urgent_file = $fopen("urgent.hex", "r");
@@ -78,6 +125,10 @@ module preempt_host #(
     if (!rst) begin
       popped <= pop;
       records <= records + pop;
+      for (k = 0; k < STREAMS; k = k + 1)
+        if (pop && popped_in[k] != sent_in[k]
+            && tickets[{k[STREAM_BITS-1:0], popped_in[k][OPEN_BITS-1:0]}] == oldest)
+          popped_in[k] = popped_in[k] + 1;
       if (urgent_ends) begin
         ended <= ended + 1;
         awaited <= 0;
@@ -91,7 +142,13 @@ module preempt_host #(
           awaited <= sent + 1;
           arrives <= NEVER;
           next_urgent;
-        end else next_low;
+        end else begin
+          stream = low_launch[STREAM+:STREAM_BITS];
+          tickets[{stream, sent_in[stream][OPEN_BITS-1:0]}] = sent + 1;
+          sent_in[stream] = sent_in[stream] + 1;
+          next_low;
+        end
       end
+      look;
     end
 endmodule
