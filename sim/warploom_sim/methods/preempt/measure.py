@@ -134,7 +134,8 @@ def low_launches_alone(low: Workload, setting: Setting, ahead: int | None = None
         seed=setting.seed,
         ahead=ahead,
         passes=1,
-        waits=low.low_waits,
+        # One in flight: the order of all launches keeps the waits.
+        waits=low.low_waits if ahead != 1 else None,
     )
     model = _model(setting)
     model.run(host)
