@@ -9,16 +9,20 @@ from typing import Any
 import pytest
 
 from tb.replay.test_event_model import random_launches
-from tb.support.hand_scheduler import HandSchedule
+from tb.support.hand_scheduler import HandSchedule, HandStreams
+from warploom_golden.replay import event_model
 from warploom_golden.replay.event_constants import PREDICTED_POLICIES
-from warploom_golden.replay.gains import Gain, Workload, find_gains, run_cycles
+from warploom_golden.replay.gains import Gain, Workload, find_gains, run_line, run_queue
 from warploom_golden.replay.machine import RELAXATIONS, SPEED, Machine, relaxed
+from warploom_golden.replay.replay_source import Waits
 from warploom_spec import RESOURCES, Config, LaunchDescriptor, WarploomError, preset
 from warploom_spec.config import RECLAIMS
 
 #: Blocks so long that what the dispatcher takes is less than a thousandth of a percent of them.
 LONG = 1 << 20
 TINY = preset("tiny")
+#: Relaxations that have launches in one line.
+LINE = ("places", "ahead")
 ALONE = LaunchDescriptor(grid=(1, 1, 1), block=(8, 1, 1), arguments=LONG, address_space=1)
 
 
@@ -53,6 +57,7 @@ def streams() -> Workload:
             block=(16, 1, 1),
             stream=number // 2,
             code=number,
+            arguments=LONG * (1 + number % 2),
             address_space=2,
         )
         for number in range(8)
@@ -61,7 +66,7 @@ def streams() -> Workload:
 
 
 def mixed() -> Workload:
-    """Return launches that arrive one by one and differ in all that they take."""
+    """Return launches that arrive one by one, differ in all that they take, and wait for others."""
     launches = [
         replace(
             ALONE,
@@ -78,7 +83,10 @@ def mixed() -> Workload:
         for number in range(7)
     ]
     arrivals = [LONG * when for when in (0, 0, 0, 2, 2, 9, 9)]
-    return Workload(launches, replace(TINY, history_entries=8), seed=3, arrivals=arrivals)
+    pairs = [(), (), ((0, 1),), (), ((2, 1), (0, 2)), (), ((2, 2),)]
+    waits = Waits(pairs, [()] * 7)
+    config = replace(TINY, history_entries=8)
+    return Workload(launches, config, seed=3, arrivals=arrivals, waits=waits)
 
 
 WORKLOADS: dict[str, Callable[[], Workload]] = {
@@ -88,9 +96,11 @@ WORKLOADS: dict[str, Callable[[], Workload]] = {
 }
 
 
-def by_hand(work: Workload, name: str | None, knee: int | None) -> float:
+def by_hand(work: Workload, name: str | None, knee: int | None, *, line: bool) -> float:
     """Return the cycles of a run by list scheduling, with a bound relaxed by its page's words."""
-    schedule = HandSchedule(work.launches, work.config, work.seed, knee, work.arrivals)
+    given = (work.launches, work.config, work.seed, knee, work.arrivals)
+    pairs = work.waits.pairs if work.waits else ()
+    schedule = HandSchedule(*given) if line else HandStreams(*given, waits=pairs)
     if name in RESOURCES:
         schedule.sizes = {name: 10**9}
     changes = {
@@ -111,10 +121,11 @@ def gains(work: Workload, knee: int | None) -> dict[str, Gain]:
 @pytest.mark.parametrize("name", WORKLOADS)
 def test_gains_are_those_of_list_scheduling_by_hand(name: str, knee: int | None) -> None:
     work = WORKLOADS[name]()
-    before = by_hand(work, None, knee)
     blocks = sum(prod(launch.grid) for launch in work.launches)
     for gain in gains(work, knee).values():
-        cycles = by_hand(work, gain.name, knee)
+        line = gain.name in LINE
+        before = by_hand(work, None, knee, line=line)
+        cycles = by_hand(work, gain.name, knee, line=line)
         # The hand has no latencies. A block has a few cycles, with contention a multiple of them.
         assert -1 <= gain.cycles - cycles < 20 * blocks, gain
         percent = 100 * (before - cycles) / before
@@ -133,15 +144,33 @@ def test_each_bound_holds_one_of_the_three_back() -> None:
 # --- the same question, asked in another way -----------------------------------------------------
 def cycles_of(work: Workload, knee: int | None) -> int:
     """Return the cycles of a run as it is."""
-    return round(run_cycles(work, Machine.of(work.config), knee))
+    return round(run_queue(work, Machine.of(work.config), knee))
 
 
 def drawn(rng: random.Random, config: Config) -> Workload:
     launches = random_launches(rng, config, 12, crowded=rng.random() < 0.7)
-    launches = [replace(launch, address_space=rng.randint(0, 40)) for launch in launches]
+    urgent = [rng.randrange(1 << config.priority_bits) for _ in range(1 << config.stream_bits)]
+    launches = [
+        replace(launch, address_space=rng.randint(0, 40), priority=urgent[launch.stream])
+        for launch in launches
+    ]
     # None before the boot, which takes a cycle a slot.
     arrivals = sorted(rng.choice((2 * config.warp_slots, 300, 1000)) for _ in launches)
-    return Workload(launches, config, rng.randrange(1 << 32), rng.choice((None, 2)), arrivals)
+    before = [sorted(rng.sample(range(n), rng.randint(0, min(n, 2)))) for n in range(len(launches))]
+    pairs = [[(launches[n].stream, 1) for n in own[:1]] for own in before]
+    waits = Waits(pairs, [own[1:] for own in before])
+    seed, kill_every = rng.randrange(1 << 32), rng.choice((None, 2))
+    return Workload(launches, config, seed, kill_every, arrivals, waits)
+
+
+@pytest.mark.parametrize("knee", [None, 3])
+def test_as_it_is_a_run_takes_the_cycles_of_the_replay(knee: int | None, seed: int) -> None:
+    for number in range(4):
+        work = drawn(random.Random(f"{seed}-{number}"), TINY)
+        given = (work.launches, work.config, work.seed, work.kill_every, knee)
+        tables = event_model.run(*given, work.arrivals, work.waits).tables
+        last = max(int(tables[kind]["cycle"].max(initial=0)) for kind in ("answers", "ended"))
+        assert cycles_of(work, knee) == last + 1
 
 
 @pytest.mark.parametrize("reclaim", RECLAIMS)
@@ -163,12 +192,14 @@ def test_to_the_cycle_what_hardware_with_more_of_it_takes(
             "shared": {"shared_units": max(config.shared_units, config.block_slots * most[1])},
         }
         for name, gain in gains(work, knee).items():
-            assert gain.before == cycles_of(work, knee)
+            in_line = name in LINE
+            before = run_line(work, Machine.of(config), knee) if in_line else cycles_of(work, knee)
+            assert gain.before == before, name
             if name in larger:
                 hardware = replace(work, config=replace(config, **larger[name]))
                 assert gain.cycles == cycles_of(hardware, knee), name
         free = [replace(launch, after_previous=0) for launch in work.launches]
-        unordered = run_cycles(work, relaxed(config, "order", work.launches), knee)
+        unordered = run_queue(work, relaxed(config, "order", work.launches), knee)
         assert unordered == cycles_of(replace(work, launches=free), knee)
 
 
@@ -180,7 +211,7 @@ def test_a_rate_without_bound_is_blocks_so_much_longer(knee: int | None, seed: i
     longer = [replace(one, arguments=SPEED * one.arguments) for one in times]
     arrivals = [SPEED * cycle for cycle in work.arrivals or []]
     other = replace(work, launches=longer, arrivals=arrivals)
-    rate = run_cycles(replace(work, launches=times), relaxed(TINY, "rate", times), knee)
+    rate = run_queue(replace(work, launches=times), relaxed(TINY, "rate", times), knee)
     assert SPEED * rate == cycles_of(other, knee)
 
 
@@ -190,7 +221,7 @@ def test_without_dispatch_cycles_short_blocks_take_what_the_hand_says() -> None:
         for number in range(3)
     ]
     work = Workload(launches, TINY, seed=4)
-    hand = by_hand(work, None, None)
+    hand = by_hand(work, None, None, line=False)
     # As it is, a block takes four cycles more than its length at the least.
     assert cycles_of(work, None) > hand * 1.1
     assert hand < gains(work, None)["rate"].cycles < hand * 1.01
@@ -205,7 +236,7 @@ def test_a_slot_is_free_in_the_cycle_after_its_report() -> None:
     first = replace(work, launches=[replace(launch, grid=(1, 1, 1))])
     # As it is, a report is known three cycles later (`returns`).
     for machine, known in ((relaxed(config, "reclaim", [launch]), 1), (Machine.of(config), 4)):
-        assert run_cycles(work, machine) - run_cycles(first, machine) == 19 * (2 + 4 + known)
+        assert run_queue(work, machine) - run_queue(first, machine) == 19 * (2 + 4 + known)
 
 
 def test_launches_that_are_queued_ahead_wait_for_the_boot_alone() -> None:
@@ -214,16 +245,16 @@ def test_launches_that_are_queued_ahead_wait_for_the_boot_alone() -> None:
     config = preset("default")
     work = Workload([launch] * 2, config, seed=0, arrivals=[500, 7000])
     ahead = relaxed(config, "ahead", work.launches)
-    assert run_cycles(replace(work, launches=[launch], arrivals=[500]), ahead) == 32 + 6 + 4 + 7 + 1
+    assert run_line(replace(work, launches=[launch], arrivals=[500]), ahead) == 32 + 6 + 4 + 7 + 1
     # The next one of the stream offers eleven cycles after the report.
-    assert run_cycles(work, ahead) == 32 + 6 + 4 + 11 + 4 + 7 + 1
+    assert run_line(work, ahead) == 32 + 6 + 4 + 11 + 4 + 7 + 1
 
 
 def test_any_number_of_launches_is_resident() -> None:
     """A hundred blocks of as many streams: on four SMs 64 at once, 36 in a second wave."""
     config = replace(TINY, sms=4, block_slots=16)
     launches = [replace(ALONE, barriers=0, stream=n, code=n) for n in range(100)]
-    cycles = run_cycles(Workload(launches, config, 0), relaxed(config, "places", launches))
+    cycles = run_line(Workload(launches, config, 0), relaxed(config, "places", launches))
     assert 2 * 7 * LONG < 8 * cycles < 2 * 9 * LONG
 
 
@@ -231,8 +262,8 @@ def test_with_places_the_index_memory_holds_no_launch_up() -> None:
     """Three shapes at one address: as it is one after the other, with places all at once."""
     launches = [replace(ALONE, block=(8 * (1 + n), 1, 1), stream=n, code=n) for n in range(3)]
     work = Workload(launches, TINY, seed=0)
-    assert run_cycles(work, Machine.of(TINY)) > 2 * LONG
-    assert run_cycles(work, relaxed(TINY, "places", launches)) < 1.2 * LONG
+    assert run_line(work, Machine.of(TINY)) > 2 * LONG
+    assert run_line(work, relaxed(TINY, "places", launches)) < 1.2 * LONG
 
 
 def test_runs_at_once_find_what_one_after_the_other_does(seed: int) -> None:
@@ -256,6 +287,3 @@ def test_what_there_is_no_room_for_is_refused() -> None:
         Machine(sms=1, sizes=(129, *(1,) * (len(RESOURCES) - 1)))
     with pytest.raises(WarploomError, match="^relaxation is 'clock'; legal: sms, slots, warps,"):
         relaxed(TINY, "clock", [])
-    launch = replace(ALONE, priority=1)
-    with pytest.raises(WarploomError, match="^priority differs between launches"):
-        find_gains(Workload([ALONE, launch], TINY, 0), [None])

@@ -1,8 +1,9 @@
 """List scheduling by hand: when the last block of some launches ends, if nothing takes a cycle.
 
 Written from ``docs/replay/gains.md`` and ``docs/replay/contention.md``, beside the event model. It
-knows blocks, SMs and launches alone: no queue, no pipeline, no port. Where blocks are long, the
-event model's run takes hardly longer.
+knows blocks, SMs and launches alone: no pipeline, no port. Where blocks are long, the event model's
+run takes hardly longer. `HandSchedule` has launches in one line, `HandStreams` a queue for each
+stream, by ``docs/launch/kernel_queue.md``.
 """
 
 from collections.abc import Sequence
@@ -24,6 +25,11 @@ class HandLaunch:
     recorded: int
     arrival: int
     since: float = 0.0
+    #: With a queue for each stream: its event waits; what became of it.
+    pairs: Sequence[tuple[int, int]] = ()
+    started: bool = False
+    ended: bool = False
+    chosen_ahead: bool = False
 
 
 @dataclass(eq=False)
@@ -142,15 +148,20 @@ class HandSchedule:
         held = [block.launch for block in self.held]
         over = [one for one in self.resident if not one.lengths and one not in held]
         self.resident = [one for one in self.resident if one not in over]
+        for one in over:
+            one.ended = True
         return bool(over)
 
     def _enter(self) -> bool:
         enters = self.queue and self.queue[0].arrival <= self.now
         if not enters or len(self.resident) >= self.places:
             return False
-        self.resident.append(self.queue.pop(0))
-        self.resident[-1].since = self.now
+        self._take_place(self.queue.pop(0))
         return True
+
+    def _take_place(self, launch: HandLaunch) -> None:
+        launch.since = self.now
+        self.resident.append(launch)
 
     def _walk(self) -> bool:
         """Make the oldest launch the head that has blocks left and is not held back by order."""
@@ -180,6 +191,7 @@ class HandSchedule:
         block = HandBlock(
             self.head, number, self.head.lengths.pop(0) * self.rate(self.head.recorded)
         )
+        self.head.started = True
         self.held.append(block)
         self._charge(block, 1)
         self.sms[number].load += self.head.need[1]
@@ -187,3 +199,93 @@ class HandSchedule:
 
     def _fits(self, launch: HandLaunch, sm: HandSm) -> bool:
         return all(free >= one for free, one in zip(sm.free, launch.need, strict=True))
+
+
+@dataclass
+class HandStreams(HandSchedule):
+    """A run with a queue for each stream, all of one priority.
+
+    Attributes
+    ----------
+    waits : sequence of sequence of (int, int)
+        By launch: pairs (stream, how many of its first launches have ended).
+    """
+
+    waits: Sequence[Sequence[tuple[int, int]]] = ()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.sent: list[HandLaunch] = []
+        self.line: list[HandLaunch] = []
+        self.last = -1
+        for launch, pairs in zip(self.queue, self.waits, strict=False):
+            launch.pairs = pairs
+
+    def _enter(self) -> bool:
+        return self._send() or self._take_back() or self._choose() or self._hand_over()
+
+    def _send(self) -> bool:
+        left = sum(not one.ended for one in self.sent)
+        if not self.queue or self.queue[0].arrival > self.now or left == self.config.queue_depth:
+            return False
+        self.sent.append(self.queue.pop(0))
+        return True
+
+    def _streams(self) -> dict[int, list[HandLaunch]]:
+        """Return each stream's unfinished launches, in order."""
+        numbers = sorted({one.stream for one in self.sent})
+        return {n: [one for one in self.sent if one.stream == n and not one.ended] for n in numbers}
+
+    def _early(self, launch: HandLaunch) -> bool:
+        own = self._streams()[launch.stream]
+        return launch.chosen_ahead and any(one.started for one in own)
+
+    def _heads(self) -> tuple[list[HandLaunch], list[HandLaunch]]:
+        """Return the heads of the streams that are ready, and of those that are ahead."""
+        ready, ahead = [], []
+        for own in self._streams().values():
+            started = [one for one in own if one.started]
+            head = next((one for one in own if not one.started), None)
+            if not head or head in self.line or head in self.resident:
+                continue
+            if not all(self._reached(*pair) for pair in head.pairs):
+                continue
+            if not started or (not head.waits and len(started) == 1):
+                ready.append(head)
+            elif head.waits:
+                ahead.append(head)
+        return ready, ahead
+
+    def _reached(self, stream: int, count: int) -> bool:
+        return all(one.ended for one in [one for one in self.sent if one.stream == stream][:count])
+
+    def _alone(self, stream: int) -> bool:
+        """Tell whether all that the line holds of other streams is early."""
+        return all(self._early(one) for one in self.line if one.stream != stream)
+
+    def _take_back(self) -> bool:
+        ready, _ = self._heads()
+        for launch in [*self.line, *self.resident]:
+            if launch.started or not self._early(launch):
+                continue
+            if any(one.stream != launch.stream for one in ready) or not self._alone(launch.stream):
+                places = self.line if launch in self.line else self.resident
+                places.remove(launch)
+                return True
+        return False
+
+    def _choose(self) -> bool:
+        ready, ahead = self._heads()
+        group = ready or [one for one in ahead if self._alone(one.stream)]
+        if not group or len(self.line) + sum(not one.started for one in self.resident) >= 2:
+            return False
+        chosen = min(group, key=lambda one: (one.stream <= self.last, one.stream))
+        self.last, chosen.chosen_ahead = chosen.stream, chosen not in ready
+        self.line.append(chosen)
+        return True
+
+    def _hand_over(self) -> bool:
+        if not self.line or len(self.resident) >= self.places:
+            return False
+        self._take_place(self.line.pop(0))
+        return True

@@ -2,14 +2,12 @@
 
 import heapq
 from collections.abc import Iterator, Sequence
-from math import prod
 from typing import Final
 
 from warploom_golden.replay.event_constants import NEVER
 from warploom_golden.replay.event_dispatcher import End, EventDispatcher
 from warploom_golden.replay.event_front import EventFront, Waiting
 from warploom_golden.replay.event_state import Integers
-from warploom_golden.replay.kills import kill_block
 from warploom_golden.replay.machine import Machine
 from warploom_golden.replay.queued_ahead import QueuedAhead
 from warploom_spec import Config, Fate, LaunchDescriptor
@@ -28,9 +26,7 @@ class EventDispatch:
     config : Config
         Policy, reclaim policy, SMs.
     seed : int
-        Seed of the block lengths, and of the blocks after which launches are killed.
-    kill_every : int or None
-        Launches of this number, twice this number and so on are killed; None: no one.
+        Seed of the block lengths.
     knee : int or None
         Warps that an SM runs at full speed; None: any number.
     arrivals : sequence of int or None
@@ -51,15 +47,12 @@ class EventDispatch:
         launches: Sequence[LaunchDescriptor],
         config: Config,
         seed: int,
-        kill_every: int | None = None,
         knee: int | None = None,
         arrivals: Sequence[int] | None = None,
         machine: Machine | None = None,
     ):
         machine = machine or Machine.of(config)
         self._launches = launches
-        self._seed = seed
-        self._kill_every = kill_every
         self._resident: dict[int, Waiting] = {}
         self._free = list(range(machine.place_count))
         self.front: EventFront | QueuedAhead
@@ -69,7 +62,7 @@ class EventDispatch:
             self.front = EventFront(
                 launches,
                 config,
-                arrivals=[cycle * machine.speed for cycle in arrivals] if arrivals else None,
+                arrivals=arrivals,
                 bounded=machine.places is not None,
             )
         self._dispatcher = EventDispatcher(config, seed, knee=knee, drained=PIECE, machine=machine)
@@ -114,8 +107,7 @@ class EventDispatch:
             return
         number = heapq.heappop(self._free)
         launch = self._launches[waiting.number]
-        kill = kill_block(self._seed, launch.code, prod(launch.grid), self._kill_every)
-        self._dispatcher.hand_over(cycle, number, launch, waiting.ticket, kill=kill)
+        self._dispatcher.hand_over(cycle, number, launch, waiting.ticket)
         self._resident[number] = waiting
 
     def _end(self, end: End, loaded: int) -> None:

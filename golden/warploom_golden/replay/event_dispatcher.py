@@ -230,8 +230,7 @@ class EventDispatcher:
         first : int
             Number of the block that it begins with.
         kill : int or None
-            Number of the block after whose offer the launch is stopped by a kill. Where launches
-            may yield nothing is stopped, but `advance` returns after that block's decision.
+            Number of the block after whose decision `advance` returns.
         yields : bool
             The launch yields to those of higher priority, where launches may yield.
         """
@@ -241,9 +240,8 @@ class EventDispatcher:
         place.since = cycle
         place.ticket = ticket
         place.stream = launch.stream
-        waits = launch.after_previous and self._machine.ordered
-        place.awaits = launch.stream if waits else NONE
-        place.ahead = self._residents[launch.stream] if waits else 0
+        place.awaits = launch.stream if launch.after_previous else NONE
+        place.ahead = self._residents[launch.stream] if launch.after_previous else 0
         self._residents[launch.stream] += 1
         self._set_need(place, launch)
         place.first = place.next = first

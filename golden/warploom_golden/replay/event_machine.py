@@ -66,7 +66,6 @@ from warploom_golden.replay.event_stops import (
     lose,
     next_alarm,
     note_if_gone,
-    request_kill,
     stop_from,
 )
 
@@ -259,11 +258,7 @@ def place_block(s: State, number: int, lengths: Integers, offers: Integers, cycl
         row = s.order[s.decided % len(s.order)]
         row[0], row[1] = number, slot
     s.decided += 1
-    if place.next == place.kill_block:
-        if s.rules.preempts:
-            s.marked = True
-        else:
-            request_kill(s, s.head, offered)
+    s.marked |= place.next == place.kill_block
     place.started = min(place.started, cycle)
     place.out += 1
     place.next += 1

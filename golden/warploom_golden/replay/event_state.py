@@ -112,7 +112,7 @@ class Place:
     first, next, end : int
         Numbers of the block that it began with, of the next one, and past the last one.
     kill_block, fault_block : int
-        Blocks by their numbers: with the offer of the one a kill is asked for, the other one
+        Blocks by their numbers: with the decision of the one the launch is marked, the other one
         reports a fault; `NONE` for none.
     walking : bool
         Given to the walker.
@@ -281,8 +281,6 @@ class State:
         Stream order alone holds a launch back.
     alarm : int
         Next cycle in which a stop acts, a head is forgotten, or a kill's time is over.
-    stop_free : int
-        First cycle in which LaunchPath takes the next stop.
     need : Amounts
         What the next block takes of an SM, or the last one took.
     has_room, rooms : Integers, int
@@ -356,7 +354,6 @@ class State:
     known: int
     held: bool
     alarm: int
-    stop_free: int
     need: Amounts
     has_room: Annotated[Integers, MOST_SMS]
     rooms: int

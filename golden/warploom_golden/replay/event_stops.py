@@ -22,18 +22,6 @@ def stop_from(s: State, number: int, cycle: int, kill: bool) -> None:
 
 
 @inlined
-def request_kill(s: State, number: int, offered: int) -> None:
-    """Stop a launch by way of LaunchPath: the stop is valid in the cycle after an offer was taken.
-
-    It transfers as soon as the one before has left the register, is looked at in the next cycle,
-    and leaves with that (``docs/launch/launch_path.md``, rule 14).
-    """
-    transfers = max(offered + 1, s.stop_free)
-    s.stop_free = transfers + 2
-    stop_from(s, number, transfers + 1 + s.rules.stop, True)
-
-
-@inlined
 def next_alarm(s: State, cycle: int) -> int:
     """Return the first cycle after this one in which a stop acts or a time is over."""
     alarm = NEVER

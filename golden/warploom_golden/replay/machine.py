@@ -1,6 +1,6 @@
 """What the event model runs on: a configuration's hardware, or that with one bound relaxed.
 
-The relaxations are those of ``docs/replay/replay.md``, 'Gains'.
+The relaxations are those of ``docs/replay/gains.md``.
 """
 
 from collections.abc import Sequence
@@ -43,7 +43,8 @@ class Machine:
         are, with as many places in the queue, final records, references and entries of the history,
         and an index memory in which no two configurations overlap.
     ordered : bool
-        Launches wait for the earlier ones of their stream if they say so.
+        Launches wait for the earlier ones of their stream if they say so; False: each is sent with
+        ``after_previous`` = 0.
     at_once : bool
         What a block took is free in the cycle after its report, whatever the reclaim policy.
     speed : int
@@ -81,6 +82,11 @@ class Machine:
     def place_count(self) -> int:
         """Launches that are resident at once, at most."""
         return MOST_PLACES if self.places is None else self.places
+
+    @property
+    def in_line(self) -> bool:
+        """Whether launches run in one line there: no queue of streams has this bound relaxed."""
+        return self.ahead or self.places is None
 
 
 def relaxed(config: Config, name: str, launches: Sequence[LaunchDescriptor]) -> Machine:

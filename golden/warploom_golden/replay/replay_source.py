@@ -81,6 +81,17 @@ class ReplaySource:
         self._wake = 1
         self.tickets: list[int] = []
 
+    def check_sent(self) -> None:
+        """Refuse the end of a run in which a launch was not answered.
+
+        Raises
+        ------
+        RuntimeError
+            If one was not: nothing can happen any more.
+        """
+        if len(self.tickets) < len(self._launches):
+            raise RuntimeError("the event model stands still while launches wait")
+
     @property
     def wake(self) -> int:
         """The next cycle in which the source acts by itself; `NEVER` while it waits."""

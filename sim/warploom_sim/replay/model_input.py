@@ -107,12 +107,13 @@ def workload_of(trace: Trace, config: Config, request: ReplayRequest) -> Workloa
     Raises
     ------
     WarploomError
-        If a launch or an arrival is refused.
+        If a launch or an arrival is refused, or the trace has more streams than the configuration.
     """
-    # What is relaxed runs in one line, without event waits.
-    launches = [replace(one, priority=0) for one in launches_of(trace, config, request)]
+    launches = launches_of(trace, config, request)
+    kept = waits_of(trace, launches, config, request)
     arrivals = arrivals_of(trace, request)
-    return Workload(launches, config, request.seed, request.kill_every, arrivals)
+    waits = Waits(kept.pairs, kept.held)
+    return Workload(launches, config, request.seed, request.kill_every, arrivals, waits)
 
 
 def event_pieces(

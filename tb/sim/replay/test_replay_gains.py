@@ -9,9 +9,16 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from tb.support.trace_files import call, document, kernel, random_document, write
+from tb.support.trace_files import (
+    call,
+    document,
+    kernel,
+    random_document,
+    waiting_document,
+    write,
+)
 from warploom_golden.replay.machine import RELAXATIONS
-from warploom_sim import cli, gains
+from warploom_sim import cli, gains, replay
 from warploom_sim.replay import replay_gains
 from warploom_sim.sweep.execute import execute
 from warploom_sim.sweep.plan import plan
@@ -64,6 +71,26 @@ def test_compare_says_the_same_to_the_cycle(tmp_path: Path, name: str, seed: int
     assert before["none"] != before["sharing"]
 
 
+WAITING = ({}, {"priorities": ("0=3", "4=1"), "kill_every": 3}, {"events": "ignore"})
+
+
+def test_as_it_is_a_gain_has_the_cycles_of_the_replay(tmp_path: Path, seed: int) -> None:
+    """With event waits, kept or ignored, and with priorities and kills."""
+    trace = write(tmp_path, waiting_document(random.Random(seed), 24, 9))
+    found = []
+    for options in WAITING:
+        for contention in ("none", "sharing"):
+            given = {"contention": contention, "seed": seed % 1000, **options}
+            run = replay(trace, "tiny", time_scale=1, **given)
+            knee = run.settings.knee if contention == "sharing" else None
+            mine = [one for one in gains(trace, "tiny", **given) if one.knee == knee]
+            before = {one.before for one in mine if one.name not in ("places", "ahead")}
+            assert before == {int(run.launches.end.max()) + 1}
+            found.append(min(before))
+    # Each of the three is another run.
+    assert len(set(found)) == len(found)
+
+
 def test_the_time_scale_does_not_count_and_the_knee_does(tmp_path: Path) -> None:
     trace = crowded(tmp_path)
     plain = gains(trace, "tiny")
@@ -83,7 +110,14 @@ def test_what_was_found_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(replay_gains, "find_gains", refuse)
     assert gains(trace, "tiny") == found
-    for changed in ({"seed": 2}, {"kill_every": 4}, {"arrivals": "trace"}, {"sms": 3}):
+    kept = (
+        {"seed": 2},
+        {"kill_every": 4},
+        {"arrivals": "trace"},
+        {"priorities": ("1=1",)},
+        {"sms": 3},
+    )
+    for changed in kept:
         with pytest.raises(AssertionError, match="ran again"):
             gains(trace, "tiny", **changed)
     # Another source of the models is another result.

@@ -9,6 +9,7 @@ from warploom_golden.preemption.streams.stopped_dispatcher import StoppedDispatc
 from warploom_golden.replay.event_constants import NEVER
 from warploom_golden.replay.event_dispatcher import End, SmBehaviour
 from warploom_golden.replay.event_state import Integers
+from warploom_golden.replay.machine import Machine
 from warploom_spec import Config
 
 
@@ -57,6 +58,8 @@ class QueuedModel:
         The caller of `pieces` takes the logs when so many offers, or reports, stand there.
     kill_every : int or None
         As for `StoppedDispatcher`.
+    machine : Machine or None
+        The SMs; None: what the configuration says. The queue is as the configuration says.
 
     Attributes
     ----------
@@ -83,8 +86,11 @@ class QueuedModel:
         dense: bool = False,
         drained: int | None = None,
         kill_every: int | None = None,
+        machine: Machine | None = None,
     ):
-        self.dispatcher = StoppedDispatcher(config, seed, sm, log, knee, drained, kill_every)
+        self.dispatcher = StoppedDispatcher(
+            config, seed, sm, log, knee, drained, kill_every, machine
+        )
         self.queue = queue(config, self.dispatcher, first_ticket, first_clock, window)
         self.cycle = 0
         self._end: End | None = None

@@ -5,6 +5,7 @@ from math import prod
 from warploom_golden.preemption.streams.event_launch import StopCode
 from warploom_golden.replay.event_dispatcher import EventDispatcher, SmBehaviour
 from warploom_golden.replay.kills import kill_block
+from warploom_golden.replay.machine import Machine
 from warploom_spec import Config, LaunchDescriptor, Stop
 
 
@@ -18,6 +19,8 @@ class StoppedDispatcher(EventDispatcher):
     kill_every : int or None
         Launches of this number, twice this number and so on have a block of which `take_mark`
         tells: the one after whose offer a replay kills them.
+    machine : Machine or None
+        As for `EventDispatcher`.
     """
 
     def __init__(
@@ -29,8 +32,9 @@ class StoppedDispatcher(EventDispatcher):
         knee: int | None = None,
         drained: int | None = None,
         kill_every: int | None = None,
+        machine: Machine | None = None,
     ):
-        super().__init__(config, seed, sm, log, knee, drained, preempts=True)
+        super().__init__(config, seed, sm, log, knee, drained, machine, preempts=True)
         self._kill_every = kill_every
         # By place: ticket and block of its launch of which `take_mark` is to tell.
         self._marks: dict[int, tuple[int, int]] = {}
