@@ -71,7 +71,11 @@ def test_compare_says_the_same_to_the_cycle(tmp_path: Path, name: str, seed: int
     assert before["none"] != before["sharing"]
 
 
-WAITING = ({}, {"priorities": ("0=3", "4=1"), "kill_every": 3}, {"events": "ignore"})
+WAITING: tuple[dict[str, Any], ...] = (
+    {},
+    {"priorities": ("0=3", "4=1"), "kill_every": 3},
+    {"events": "ignore"},
+)
 
 
 def test_as_it_is_a_gain_has_the_cycles_of_the_replay(tmp_path: Path, seed: int) -> None:
@@ -79,15 +83,14 @@ def test_as_it_is_a_gain_has_the_cycles_of_the_replay(tmp_path: Path, seed: int)
     trace = write(tmp_path, waiting_document(random.Random(seed), 24, 9))
     found = []
     for options in WAITING:
-        for contention in ("none", "sharing"):
-            given = {"contention": contention, "seed": seed % 1000, **options}
+        for sharing in ({}, {"contention": "sharing", "knee": 3}):
+            given = {"seed": seed % 1000, **sharing, **options}
             run = replay(trace, "tiny", time_scale=1, **given)
-            knee = run.settings.knee if contention == "sharing" else None
-            mine = [one for one in gains(trace, "tiny", **given) if one.knee == knee]
+            mine = [one for one in gains(trace, "tiny", **given) if one.knee == sharing.get("knee")]
             before = {one.before for one in mine if one.name not in ("places", "ahead")}
             assert before == {int(run.launches.end.max()) + 1}
             found.append(min(before))
-    # Each of the three is another run.
+    # Each of the six is another run.
     assert len(set(found)) == len(found)
 
 
