@@ -67,7 +67,9 @@ def test_compare_says_the_same_to_the_cycle(tmp_path: Path, name: str, seed: int
     for gain in found:
         contention = replay_gains.contention_of(gain)
         assert (gain.before, gain.cycles) == (before[contention], after[contention])
-        assert gain.cycles < gain.before
+        assert gain.cycles != gain.before
+        # More registers let more blocks run, which slow each other down: the gain may be below 0.
+        assert gain.cycles < gain.before or (name, contention) == ("registers", "sharing")
     assert before["none"] != before["sharing"]
 
 
