@@ -58,13 +58,14 @@ def test_an_address_leads_to_files_and_folders() -> None:
     assert file_address(ADDRESS, ROOT, "LICENSE") == f"{ADDRESS}/blob/main/LICENSE"
 
 
-def test_the_table_has_seven_parts_and_the_committed_figures(checkout: Path) -> None:
+@pytest.mark.parametrize("latency", ["doorbell_to_first_block", "wait_to_first_offer"])
+def test_the_table_has_eight_parts_and_the_committed_figures(checkout: Path, latency: str) -> None:
     table = works(ROOT)
-    assert len(table.splitlines()) == 2 + 7
+    assert len(table.splitlines()) == 2 + 8
     for figure in ("launches", "commands"):
         assert f"{COMMITTED['defer'][figure]:,}" in table
     committed = json.loads((checkout / LATENCY).read_text())
-    committed["doorbell_to_first_block"] += 1
+    committed[latency] += 1
     (checkout / LATENCY).write_text(json.dumps(committed))
     code, said = readme()
     assert code == 2 and "differs from its data" in said

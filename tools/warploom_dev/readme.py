@@ -66,6 +66,13 @@ def works(root: Path) -> str:
             f"{latency['doorbell_to_first_block']} cycles from a doorbell to the first block",
         ),
         (
+            "[stream queues](docs/launch/kernel_queue.md): launches that wait for other streams",
+            "[yes](hdl/warploom/launch/)",
+            "[yes](golden/warploom_golden/launch/)",
+            f"{latency['wait_to_first_offer']} cycles from an awaited launch's record to the first"
+            " block",
+        ),
+        (
             "[merged kernels](docs/merging/merged_kernels.md): several tasks as one launch",
             "not yet",
             "[yes](golden/warploom_golden/merging/)",
