@@ -147,9 +147,8 @@ class LimitFinder:
         sizes = np.array(list(capacities(config).values()), np.int64)
         self._launches, self._timing = launches, timing(config)
         self._most = fits(launches.takes, config)
-        # Of each stream the launch that was there last; of the places the same.
+        # Of each stream the launch that was there last.
         self._by_stream: dict[int, int] = {}
-        self._by_place = [NEVER, NEVER]
         self._row = NEVER
         self._known = 0
         self._gone = Gone(*(np.zeros(0, np.int64) for _ in range(3)))
@@ -231,6 +230,16 @@ class LimitFinder:
             return 0
         return int(self._launches.left[row]) if self._launches.left[row] != NEVER else _LATER
 
+    def _handed_before(self, row: int) -> tuple[int, int]:
+        """Return which launches leave the two places last that were handed over before one.
+
+        One that was handed over before may have its first block later: streams are queues.
+        """
+        resident = self._launches.resident
+        earlier = np.flatnonzero((resident != NEVER) & (resident < resident[row])).tolist()
+        waited, beside = sorted([NEVER, NEVER, *earlier], key=self._left)[-2:]
+        return waited, beside
+
     def _wait(self, row: int, since: int, decided: int) -> _Waits:
         """Return how long a launch waited for what that is the next one from a cycle on."""
         from warploom_sim.replay.analysis.limit_walk import ARRIVALS, ORDER, PATH, PLACES, WAITS
@@ -238,8 +247,7 @@ class LimitFinder:
         launches, t = self._launches, self._timing
         stream = int(launches.stream[row])
         before = self._by_stream.get(stream, NEVER)
-        self._by_place.sort(key=self._left)
-        waited, beside = self._by_place
+        waited, beside = self._handed_before(row)
         resident = int(launches.resident[row]) - 1
         given = max(resident + t.stage, since, self._left(before) + 1)
         head = min(given + t.change, decided)
@@ -256,7 +264,7 @@ class LimitFinder:
             (PLACES, self._left(waited), waited),
             (PATH, head, row),
         )
-        self._by_stream[stream] = self._by_place[0] = row
+        self._by_stream[stream] = row
         return _Waits(since, head, known, until)
 
 
