@@ -15,6 +15,7 @@ from warploom.host.front_end import FrontEnd
 from warploom.launch._queue_ends import QueueEnds
 from warploom.launch._queue_streams import QueueStreams
 from warploom.launch._queue_timelines import Timelines
+from warploom_spec.queue import QueueCode
 
 # One worker, so that the core is built once.
 pytestmark = pytest.mark.xdist_group("core_bench")
@@ -64,8 +65,9 @@ def test_so_for_a_hundred_thousand_commands(config, seed):
     found = commands(built_program(config), seed, 100_000)
     assert found["writes"] > 100_000
     codes = {int(name[5:]) for name in found if name.startswith("code ")}
-    # QUEUE_FULL is not among them: so few sections wait for their launches one by one.
-    assert codes == {0, 1, 2, 3, 16, 45, 48, 49, 50, 51, 52, 53, 54, 56}
+    # A second PREEMPT may come before the first one's record, or not.
+    expected = {0, 1, 2, 3, 16, 29, 32, 45, 47, 48, 49, 50, 51, 52, 53, 54, 56}
+    assert codes - {QueueCode.PREEMPT_PENDING} == expected
     assert found["launches aborted"] > 100
 
 
