@@ -152,6 +152,9 @@ PROPERTY_RULES: Final[dict[str, dict[str, tuple[int, ...]]]] = {
         "kernel_queue.order": (8, 18, 19, 38),
         "kernel_queue.two_started": (9,),
         "kernel_queue.never_drained": (44,),
+        "kernel_queue_launches.handed_once": (9, 38, 40),
+        "kernel_queue_launches.one_record": (24, 48, 49),
+        "kernel_queue_launches.record_or_back": (48, 50),
         "kernel_queue_records.place": (1, 6, 56),
     },
     "mailbox": {
