@@ -2,11 +2,13 @@
 
 import json
 import random
+from collections import Counter
 from fractions import Fraction
 
 import pytest
 from click.testing import CliRunner
 
+from tb.preemption.rtl_runs import TINY, small_workload
 from tb.support import trace_files
 from warploom_golden.preemption.streams import QueuedModel
 from warploom_golden.preemption.streams.event_log import PutBack
@@ -266,3 +268,27 @@ def test_a_traces_only_stream_leaves_nothing_to_preempt(tmp_path):
     with pytest.raises(WarploomError, match="--urgent is 7, the trace's only stream"):
         select(trace_reader.load(file), 7, True)
     assert preempt(file, "--urgent", 7).exit_code == 2
+
+
+def test_an_urgent_launch_without_room_is_sent_in_the_first_cycle_with_room():
+    """Between two events nothing is asked; stepped in every cycle, the same is sent."""
+    workload = small_workload("reset").in_one_queue()
+    sent = {}
+    for dense in (False, True):
+        host = MeasuringHost(
+            workload.low, workload.urgent, count=12, distance=40.0, seed=2, ahead=9
+        )
+        model = QueuedModel(TINY, dense=dense)
+        steps = Counter()
+        step = host.step
+
+        def counted(cycle, queue, step=step, steps=steps):
+            steps["all"] += 1
+            step(cycle, queue)
+
+        host.step = counted
+        model.run(host, until=20_000)
+        assert len(host.arrivals) == 12
+        sent[dense] = host.sent, host.pops
+        assert (steps["all"] > model.cycle // 2) == dense
+    assert sent[False] == sent[True]

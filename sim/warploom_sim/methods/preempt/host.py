@@ -90,6 +90,7 @@ class MeasuringHost:
         self._low_open = 0
         self._waits_for: int | None = None
         self._arrives = 1 + next(self._distances) if count else NEVER
+        self._stepped = -1
         # The cycle in which `oldest` shows the record that RecordQueue shows.
         self._oldest_at = NEVER
         # The cycle after a pop: a launch may be held no more.
@@ -102,7 +103,9 @@ class MeasuringHost:
     @property
     def wake(self) -> int:
         """The next cycle in which the host acts by itself; `NEVER` if it only reacts."""
-        return min(self._arrives, self._oldest_at, self._popped_at)
+        # An urgent launch that is due waits for room: a change of the queue's own.
+        arrives = self._arrives if self._arrives > self._stepped else NEVER
+        return min(arrives, self._oldest_at, self._popped_at)
 
     @property
     def arrivals(self) -> dict[int, int]:
@@ -111,6 +114,7 @@ class MeasuringHost:
 
     def step(self, cycle: int, queue: EventQueue) -> None:
         """Pop a record, then send at most one launch; an urgent launch that is due wins."""
+        self._stepped = cycle
         is_held, self._popped_at = self._is_held(), NEVER
         if self._oldest_at <= cycle:
             self._pop(cycle, queue)
@@ -124,8 +128,6 @@ class MeasuringHost:
                 self._send(cycle, queue, SentLaunch(urgent))
                 self._waits_for, self._arrives = len(self.sent), NEVER
                 self._next_urgent = next(self._urgent)
-            else:
-                self._arrives = cycle + 1
         elif not is_held and self._wants_low(queue):
             repetition, number = divmod(self._low_sent, self._length)
             pairs = self._waits.pairs_of(number, repetition)

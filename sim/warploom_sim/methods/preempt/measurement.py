@@ -306,6 +306,7 @@ def _figures(options: PreemptOptions) -> dict[str, Any]:
         "contention": "sharing" if sharing else "none",
         **({"knee": options.knee} if sharing else {}),
         "idempotent": str(options.idempotent),
+        "distance": str(options.distance),
         "seed": options.seed,
         "events": "keep" if options.keeps_waits else "ignore",
         "report_time": options.report_time,
