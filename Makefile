@@ -30,7 +30,7 @@ $(if $(UNKNOWN),$(error variable $(UNKNOWN) is unknown; the nearest is $(NEAREST
 
 # One word for the shell, whatever is in it.
 quoted = '$(subst ','\'',$(1))'
-option = $(if $($(1)),--$(2) $(call quoted,$($(1))))
+option = $(if $($(1)),--$(2)=$(call quoted,$($(1))))
 flag = $(shell printf %s $(name) | tr A-Z_ a-z-)
 VERILOG_OPTIONS = $(foreach name,CONFIG POLICY RECLAIM,$(call option,$(name),$(flag))) \
     $(foreach field,$(SET),--set $(call quoted,$(field)))
@@ -129,7 +129,7 @@ test-deep:  ## The tests that take minutes and that `make test` leaves out
 
 test-seeds:  ## Every default test with random stimulus, with SEEDS seeds each (hours)
 	@$(SETUP) sim dev report compare elf formal docs icarus verilator cocotb
-	$(BIN)/pytest -n 2 --seeds $(or $(SEEDS),50) $(call option,SEED,seed) $(ARGS)
+	$(BIN)/pytest -n 2 --seeds=$(or $(SEEDS),50) $(call option,SEED,seed) $(ARGS)
 
 exhaustive:  ## Every index of every legal block shape at W = 32, model and RTL (minutes)
 	@$(SETUP) sim dev verilator cocotb

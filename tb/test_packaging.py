@@ -418,6 +418,15 @@ def test_make_takes_every_option_of_a_replay() -> None:
     assert listed == {"VALUES": taken.keys() - flags, "FLAGS": flags}
 
 
+def test_make_hands_a_seed_to_pytest_as_one_word() -> None:
+    """Pytest looks for files before it knows the option: a second word would be one."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("M")}
+    for target, option in (("test", "--seed='3'"), ("test-seeds", "--seeds=4")):
+        done = quiet("make", "-n", target, "SEED=3", "SEEDS=4", cwd=ROOT, env=clean)
+        (ran,) = (line for line in done.stdout.splitlines() if "/pytest " in line)
+        assert option in ran.split() and "--seed='3'" in ran.split(), ran
+
+
 def test_make_help_lists_every_target() -> None:
     text = (ROOT / "Makefile").read_text()
     targets = set(re.findall(r"^([a-z-]+):", text, re.MULTILINE))
