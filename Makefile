@@ -30,7 +30,9 @@ $(if $(UNKNOWN),$(error variable $(UNKNOWN) is unknown; the nearest is $(NEAREST
 
 # One word for the shell, whatever is in it.
 quoted = '$(subst ','\'',$(1))'
-option = $(if $($(1)),--$(2)=$(call quoted,$($(1))))
+option = $(if $($(1)),--$(2) $(call quoted,$($(1))))
+# For pytest, which looks for files before it knows the option: a second word would be one of them.
+seed = $(if $(SEED),--seed=$(call quoted,$(SEED)))
 flag = $(shell printf %s $(name) | tr A-Z_ a-z-)
 VERILOG_OPTIONS = $(foreach name,CONFIG POLICY RECLAIM,$(call option,$(name),$(flag))) \
     $(foreach field,$(SET),--set $(call quoted,$(field)))
@@ -121,19 +123,19 @@ types:  ## Check types, strictly (mypy)
 test:  ## Lint, types, and every test on Amaranth's simulator, Icarus and Verilator
 	@$(SETUP) sim dev report compare elf formal docs icarus verilator cocotb
 	@$(MAKE) --no-print-directory lint types
-	$(BIN)/pytest -n 2 $(call option,SEED,seed) $(ARGS)
+	$(BIN)/pytest -n 2 $(seed) $(ARGS)
 
 test-deep:  ## The tests that take minutes and that `make test` leaves out
 	@$(SETUP) sim dev report compare elf formal docs icarus verilator cocotb
-	$(BIN)/pytest -n 2 -m deep $(call option,SEED,seed) $(ARGS)
+	$(BIN)/pytest -n 2 -m deep $(seed) $(ARGS)
 
 test-seeds:  ## Every default test with random stimulus, with SEEDS seeds each (hours)
 	@$(SETUP) sim dev report compare elf formal docs icarus verilator cocotb
-	$(BIN)/pytest -n 2 --seeds=$(or $(SEEDS),50) $(call option,SEED,seed) $(ARGS)
+	$(BIN)/pytest -n 2 --seeds=$(or $(SEEDS),50) $(seed) $(ARGS)
 
 exhaustive:  ## Every index of every legal block shape at W = 32, model and RTL (minutes)
 	@$(SETUP) sim dev verilator cocotb
-	$(BIN)/pytest -m deep tb/index/test_exhaustive_index.py $(call option,SEED,seed) $(ARGS)
+	$(BIN)/pytest -m deep tb/index/test_exhaustive_index.py $(seed) $(ARGS)
 
 setup:  ## Only set up: .venv, locked packages, simulators
 	@$(SETUP) sim dev report compare elf docs icarus verilator cocotb
