@@ -288,6 +288,8 @@ class Launches : public Agent {
         name(id, ticket);
         Launch& launch = launches_.at(id);
         core_.demand(launch.reported == launch.blocks.size(), "a kill ends before the last report");
+        // Without a block in this residence it was skipped (BlockDispatcher, rule 37 e).
+        if (launch.blocks.empty() || launch.begins_again) return;
         launch.kills++;
         launch.begins_again = true;
     }
