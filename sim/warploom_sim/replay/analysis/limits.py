@@ -235,9 +235,12 @@ class LimitFinder:
 
         One that was handed over before may have its first block later: streams are queues.
         """
-        resident = self._launches.resident
-        earlier = np.flatnonzero((resident != NEVER) & (resident < resident[row])).tolist()
-        waited, beside = sorted([NEVER, NEVER, *earlier], key=self._left)[-2:]
+        resident, left = self._launches.resident, self._launches.left
+        earlier = np.flatnonzero((resident != NEVER) & (resident < resident[row]))
+        if len(earlier) > 2:
+            last = np.where(left[earlier] == NEVER, _LATER, left[earlier])
+            earlier = earlier[np.argpartition(last, -2)[-2:]]
+        waited, beside = sorted([NEVER, NEVER, *earlier.tolist()], key=self._left)[-2:]
         return waited, beside
 
     def _wait(self, row: int, since: int, decided: int) -> _Waits:
