@@ -1,6 +1,7 @@
 """Hard cases of LaunchPath, counted from its ports; the ledger runs along."""
 
 from collections import Counter
+from typing import Final
 
 from tb.launch.path_blocks import Run
 from tb.launch.path_entry import Entry
@@ -32,6 +33,12 @@ FAILURES: dict[int, str] = {
     ErrorCode.STREAM_BROKEN: "broken stream",
     ErrorCode.NO_SM: "no SM",
     QueueCode.TIMEOUT: "time-out",
+}
+#: Tickets, counts and a clock that wrap soon: each of their bits is 0 and 1.
+NEAR_THE_WRAPS: Final = {
+    "first_ticket": (1 << 32) - 40,
+    "first_count": (1 << 32) - 4,
+    "first_clock": (1 << 64) - 1500,
 }
 NAMES = (
     *(f"refused: {why}" for why in (*REFUSALS.values(), "LaunchCheck")),
@@ -157,4 +164,12 @@ class PathEvents(PathLedger):
             self.note(f"failed: {why}")
 
 
+class LatePathEvents(PathEvents):
+    """The same where the block has `NEAR_THE_WRAPS`."""
+
+    first_ticket = NEAR_THE_WRAPS["first_ticket"]
+    first_count = NEAR_THE_WRAPS["first_count"]
+
+
 EVENTS = Observers(PathEvents)
+LATE_EVENTS = Observers(LatePathEvents)

@@ -85,6 +85,8 @@ class PathHost:
         The machine.
     rng : Random
         For all that happens.
+    first_count : int, optional
+        The streams' accepted count after a restart.
 
     Attributes
     ----------
@@ -92,8 +94,9 @@ class PathHost:
         How often `idle` came in a quiet time or a soft reset.
     """
 
-    def __init__(self, config: Config, rng: Random):
+    def __init__(self, config: Config, rng: Random, first_count: int = 0):
         self._config, self._rng = config, rng
+        self._first_count = first_count
         self._launch = queue_packets.queued_launch(config)
         self._answer = queue_packets.queue_answer(config)
         self._command = queue_packets.queue_command(config)
@@ -122,7 +125,7 @@ class PathHost:
         self._tickets: deque[int] = deque(maxlen=REMEMBERED)
         self._abort: int | None = None
         self._priorities = [self._any_priority() for _ in range(self._streams)]
-        self._counts = [0] * self._streams
+        self._counts = [self._first_count] * self._streams
         self._room = 0
         self._enable, self._tables = self._all, 0
         self._begin_busy_time()
@@ -193,14 +196,16 @@ class PathHost:
                 self._counts[launch["stream"]] = answer["count"]
                 self._tickets.append(answer["ticket"])
         if inputs["restart"]:
-            self._counts = [0] * self._streams
+            self._counts = [self._first_count] * self._streams
             self._begin_busy_time()
         calm = not (inputs["launch__valid"] or inputs["command"] or inputs["abort__valid"])
         idle = bool(outputs["idle"]) and calm
         self._restarts = False
         if not (self._quiet or self._resets):
             if self._now >= self._until:
-                self._quiet, self._resets = self._rng.choice(((True, False), (False, True)))
+                # Counts get far between restarts.
+                self._resets = self._rng.random() < 0.25
+                self._quiet = not self._resets
                 self._until, self._reset_since = self._now + self._patience, self._now
                 self._behaviours.quick = True
         elif idle and self._quiet and self._rng.random() < 0.3:
@@ -322,4 +327,4 @@ class PathHost:
 def surroundings(context: Context) -> PathHost:
     """Make the surroundings of a lockstep run."""
     params = context.params
-    return PathHost(config_of(params["config"]), context.rng)
+    return PathHost(config_of(params["config"]), context.rng, params.get("first_count", 0))

@@ -5,7 +5,7 @@ Exactly one record for each ticket, each block in effect once, waits and the ord
 
 from tb.launch.path_blocks import Blocks, Run
 from tb.launch.path_entry import Entry
-from tb.launch.queue_books import COUNTS, next_ticket, step_timeline, waits_of
+from tb.launch.queue_books import COUNTS, Firsts, step_timeline, waits_of
 from warploom_spec import Config, Fate, layouts, queue_packets
 from warploom_spec.errors import ErrorCode
 from warploom_spec.host_errors import HostError
@@ -24,7 +24,7 @@ CLOCKS, TIMES = 1 << 64, (1 << 32) - 1
 STILL_OFFERED = 11
 
 
-class PathLedger:
+class PathLedger(Firsts):
     """Raises AssertionError where what the ports say cannot be right.
 
     Parameters
@@ -137,13 +137,14 @@ class PathLedger:
     def _accept(self, fields: dict[str, int], answer: dict[str, int]) -> None:
         ticket = answer["ticket"]
         if self._ticket is not None:
-            expected = next_ticket(self._ticket)
+            expected = self.follow(self._ticket)
             assert ticket == expected, f"ticket {ticket}; expected {expected}"
         self._ticket = ticket
         stream = self.streams.setdefault(fields["stream"], [])
-        waits = waits_of(fields, self.config.launch_waits, self.streams, ticket)
+        pairs, first = self.config.launch_waits, self.first_count
+        waits = waits_of(fields, pairs, self.streams, ticket, first)
         entry = Entry(ticket, fields, len(stream) + 1, self._time(1), waits)
-        assert answer["count"] == entry.number % COUNTS, f"count of {ticket}"
+        assert answer["count"] == (first + entry.number) % COUNTS, f"count of {ticket}"
         priorities = {one.fields["priority"] for one in stream if one.record is None}
         assert priorities <= {fields["priority"]}, f"two priorities of stream {entry.stream}"
         stream.append(entry)
@@ -252,7 +253,8 @@ class PathLedger:
     def _see_timeline(self, outputs: dict[str, int]) -> None:
         if not outputs["timeline"]:
             return
-        step_timeline(self._step.unpack(outputs["timeline"]), self.streams, self.timelines)
+        step = self._step.unpack(outputs["timeline"])
+        step_timeline(step, self.streams, self.timelines, self.first_count)
 
     def _offer(self, ticket: int, fields: dict[str, int], run: Run) -> None:
         """Check a block in the first cycle of its offer."""

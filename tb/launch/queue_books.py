@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from warploom_spec.layouts import TICKET_BITS
+from warploom_spec.queue_packets import COUNT_BITS
 
 #: Counts as a launch carries them; half of them lie ahead.
 COUNTS, HALF = 1 << 16, 1 << 15
@@ -23,26 +24,53 @@ def next_ticket(ticket: int) -> int:
     return ticket % ((1 << TICKET_BITS) - 1) + 1
 
 
+class Firsts:
+    """With what tickets and counts begin; a subclass has others.
+
+    Attributes
+    ----------
+    first_ticket, first_count : int
+        The block's parameters.
+    """
+
+    first_ticket = 1
+    first_count = 0
+
+    def follow(self, ticket: int | None) -> int:
+        """Return the ticket that comes after one, or the first one."""
+        return self.first_ticket if ticket is None else next_ticket(ticket)
+
+
 def waits_of(
-    fields: Mapping[str, int], pairs: int, streams: Mapping[int, Sequence[Any]], ticket: int
+    fields: Mapping[str, int],
+    pairs: int,
+    streams: Mapping[int, Sequence[Any]],
+    ticket: int,
+    first_count: int,
 ) -> list[tuple[int, int]]:
-    """Return an accepted launch's pairs: stream, and the number of the launch waited for."""
+    """Return an accepted launch's pairs: stream, and which of its launches is waited for.
+
+    The stream's first launch is 1 here.
+    """
     waits = []
     for k in range(pairs):
         if fields[f"wait{k}_valid"]:
             awaited = fields[f"wait{k}_stream"]
             accepted = len(streams.get(awaited, []))
-            behind = (accepted - fields[f"wait{k}_count"]) % COUNTS
+            behind = (first_count + accepted - fields[f"wait{k}_count"]) % COUNTS
             assert behind < HALF, f"{ticket} waits for what was not accepted"
             waits.append((awaited, accepted - behind))
     return waits
 
 
 def step_timeline(
-    step: Mapping[str, int], streams: Mapping[int, Sequence[Booked]], timelines: dict[int, int]
+    step: Mapping[str, int],
+    streams: Mapping[int, Sequence[Booked]],
+    timelines: dict[int, int],
+    first_count: int,
 ) -> None:
     """Move a stream's timeline, past launches that have their records alone."""
-    stream, count = step["stream"], step["count"]
+    stream, count = step["stream"], (step["count"] - first_count) % (1 << COUNT_BITS)
     launches, before = streams[stream], timelines.get(stream, 0)
     assert before < count <= len(launches), f"timeline of {stream}: {before} to {count}"
     ended = all(launch.record is not None for launch in launches[before:count])

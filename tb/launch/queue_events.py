@@ -1,7 +1,7 @@
 """Hard cases of KernelQueue, counted from its ports; the ledger runs along."""
 
 from collections import Counter
-from typing import Any
+from typing import Any, Final
 
 from tb.launch.queue_ledger import Entry, QueueLedger
 from tb.support.dispatch_configs import Observers
@@ -15,6 +15,8 @@ from warploom_spec.queue_packets import (
     QueueOpcode,
 )
 
+#: Tickets and counts that wrap soon: each of their bits is 0 and 1.
+NEAR_THE_WRAPS: Final = {"first_ticket": (1 << 32) - 100, "first_count": (1 << 32) - 5}
 MODES = {Mode.AUTO: "auto", Mode.RESET: "reset", Mode.DRAIN: "drain", Mode.WAIT: "wait"}
 MODES_OF: dict[int, str] = {**MODES, Mode.YIELD: "yield", 5: "unknown", 6: "unknown", 7: "unknown"}
 STOPS = {Stop.DRAIN: "drained", Stop.KILL: "killed", STOP_SKIP: "skipped"}
@@ -255,4 +257,12 @@ class QueueEvents(QueueLedger):
     _ended_before: set[int] = set()
 
 
+class LateQueueEvents(QueueEvents):
+    """The same where the block has `NEAR_THE_WRAPS`."""
+
+    first_ticket = NEAR_THE_WRAPS["first_ticket"]
+    first_count = NEAR_THE_WRAPS["first_count"]
+
+
 EVENTS = Observers(QueueEvents)
+LATE_EVENTS = Observers(LateQueueEvents)

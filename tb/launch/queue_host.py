@@ -80,8 +80,8 @@ class Mood:
             urgent=rng.choice((0.1, 0.5, 1.0)),
             streams=rng.choice((2, 2, min(4, 1 << config.stream_bits), 1 << config.stream_bits)),
             modes=rng.choice((range(8), range(5), (0, 1), (0, 1), (2,), (3,), (4,), (0, 3, 4))),
-            purge=rng.choice((0.0, 0.0, 0.02, 0.2)),
-            limit=rng.choice((0, 0, 0, 10, 30, 100)),
+            purge=rng.choice((0.0, 0.0, 0.02, 0.2, 0.8)),
+            limit=rng.choice((0, 0, 0, 10, 30, 100, 1 << rng.randrange(8, 32))),
         )
 
     def stream(self, rng: Random, priorities: list[int]) -> int:
@@ -113,10 +113,13 @@ class Host:
         The machine.
     rng : Random
         For all that it does.
+    first_count : int
+        The streams' accepted count after a restart.
     """
 
-    def __init__(self, config: Config, rng: Random):
+    def __init__(self, config: Config, rng: Random, first_count: int):
         self._config, self._rng = config, rng
+        self._first_count = first_count
         self._sent = queue_packets.queue_sent(config)
         self._checked = queue_packets.queue_launch(config)
         self._command = queue_packets.queue_command(config)
@@ -127,7 +130,7 @@ class Host:
         self.check: deque[dict[str, int] | None] = deque([None] * timing(config).launch_check)
         self.mood = Mood.random(rng, config)
         self._priorities = [self._any_priority() for _ in range(self._streams)]
-        self._counts = [0] * self._streams
+        self.forget()
         self._room = 0
         self._tickets: deque[int] = deque(maxlen=REMEMBERED)
         self._ticket: int | None = None
@@ -139,8 +142,8 @@ class Host:
         return self._rng.randrange(1 << self._config.priority_bits)
 
     def forget(self) -> None:
-        """Follow a restart: the streams' counts are 0."""
-        self._counts = [0] * self._streams
+        """Follow a restart: the streams' counts are the first ones."""
+        self._counts = [self._first_count] * self._streams
 
     def change_mood(self) -> None:
         """Behave differently from now on; now and then preempt and resume without end."""

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from tb.launch.queue_books import COUNTS, next_ticket, step_timeline, waits_of
+from tb.launch.queue_books import COUNTS, Firsts, step_timeline, waits_of
 from warploom_spec import Config, Fate, Stop, layouts, queue_packets
 from warploom_spec.errors import ErrorCode
 from warploom_spec.layouts import PLACES
@@ -51,7 +51,7 @@ class Held:
     history: int = 0
 
 
-class QueueLedger:
+class QueueLedger(Firsts):
     """Raises AssertionError where what the ports say cannot be right.
 
     Parameters
@@ -145,13 +145,14 @@ class QueueLedger:
 
     def _accept(self, fields: dict[str, int], answer: dict[str, int]) -> None:
         ticket = answer["ticket"]
-        expected = 1 if self._ticket is None else next_ticket(self._ticket)
+        expected = self.follow(self._ticket)
         assert ticket == expected, f"ticket {ticket}; expected {expected}"
         self._ticket = ticket
         stream = self.streams.setdefault(fields["stream"], [])
-        waits = waits_of(fields, self._config.launch_waits, self.streams, ticket)
+        pairs, first = self._config.launch_waits, self.first_count
+        waits = waits_of(fields, pairs, self.streams, ticket, first)
         entry = Entry(ticket, fields, len(stream) + 1, fields["clock"], waits)
-        assert answer["count"] == entry.number % COUNTS, f"count of {ticket}"
+        assert answer["count"] == (first + entry.number) % COUNTS, f"count of {ticket}"
         stream.append(entry)
         self.entries[ticket] = entry
 
@@ -205,7 +206,7 @@ class QueueLedger:
         if not outputs["timeline"]:
             return
         step = self._timeline.unpack(outputs["timeline"])
-        step_timeline(step, self.streams, self._timelines)
+        step_timeline(step, self.streams, self._timelines, self.first_count)
 
     def _see_stops(self, outputs: dict[str, int]) -> None:
         stops = self._stop.unpack(outputs["stop"])

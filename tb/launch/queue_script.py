@@ -104,9 +104,9 @@ class Script(CommandScript):
         word = self._end.pack(values)
         return self.at(cycle, ended__valid=1, ended__payload=word, ended_number=number)
 
-    def run(self, kind, cycles):
-        """Return a recording of the block or its model."""
-        return record(made(kind, self.config), self, cycles)
+    def run(self, kind, cycles, **first):
+        """Return a recording of the block or its model; ``first`` are its first numbers."""
+        return record(made(kind, self.config, **first), self, cycles)
 
     def next(self, outputs):
         """Return the next cycle's inputs."""

@@ -27,12 +27,14 @@ class QueueSurroundings:
         The machine.
     rng : Random
         For all that happens.
+    first_count : int, optional
+        The block's.
     """
 
-    def __init__(self, config: Config, rng: Random):
+    def __init__(self, config: Config, rng: Random, first_count: int = 0):
         self._config, self._rng = config, rng
+        self._first_count = first_count
         self._patience = PATIENCE_AT_LEAST + PATIENCE * (config.queue_depth << config.priority_bits)
-        self._clock = rng.getrandbits(32)
         self._start()
 
     def _start(self) -> None:
@@ -40,7 +42,7 @@ class QueueSurroundings:
         rng, config = self._rng, self._config
         self.now = 0
         self.idle_times = getattr(self, "idle_times", 0)
-        self._host = Host(config, rng)
+        self._host = Host(config, rng, self._first_count)
         self._dispatcher = Dispatcher(config, rng)
         self._filter = Filter(config, rng) if config.makes_indices else None
         self._inputs: dict[str, int] | None = None
@@ -51,6 +53,8 @@ class QueueSurroundings:
         rng, dispatcher = self._rng, self._dispatcher
         self._quiet = self._resets = self._restarts = False
         self._until = self.now + rng.randint(100, 1000)
+        # Nothing is here: the clock may jump, also to a value that soon wraps.
+        self._clock = rng.choice((rng.getrandbits(32), (1 << 32) - rng.randint(1, 500)))
         self._host.change_mood()
         dispatcher.ready_rate = rng.choice((0.2, 0.9, 1.0))
         dispatcher.longest = rng.choice((20, 100, 300))
@@ -99,7 +103,9 @@ class QueueSurroundings:
         self._restarts = False
         if not (self._quiet or self._resets):
             if self.now >= self._until:
-                self._quiet, self._resets = self._rng.choice(((True, False), (False, True)))
+                # Counts get far between restarts.
+                self._resets = self._rng.random() < 0.25
+                self._quiet = not self._resets
                 self._until, self._settled = self.now + self._patience, self.now + SETTLED
         elif idle and self._quiet and self._rng.random() < 0.3:
             self.idle_times += 1
@@ -114,4 +120,5 @@ class QueueSurroundings:
 def surroundings(context: Context) -> QueueSurroundings:
     """Make the surroundings of a lockstep run."""
     params = context.params
-    return QueueSurroundings(config_of(params["config"]), context.rng)
+    first_count = params.get("first_count", 0)
+    return QueueSurroundings(config_of(params["config"]), context.rng, first_count)

@@ -7,7 +7,7 @@ import pytest
 from amaranth.hdl import Signal, Value
 
 from tb.launch.queue_books import play_model
-from tb.launch.queue_events import NAMES, QueueEvents
+from tb.launch.queue_events import NAMES, NEAR_THE_WRAPS, QueueEvents
 from tb.launch.queue_surroundings import QueueSurroundings, surroundings
 from tb.support.deep_values import deep_but
 from tb.support.dispatch_configs import config_of
@@ -69,33 +69,37 @@ def test_the_rules_alone_keep_the_books_for_long(config, seed):
 # Lockstep
 
 
-def make(config):
-    return KernelQueue(config_of(config)), Model(config_of(config))
+def make(config, **first):
+    return KernelQueue(config_of(config), **first), Model(config_of(config), **first)
 
 
-def case(config, seed, cycles, resets=2):
-    """Return a run of RTL and model in random surroundings, with the books beside it."""
+def case(config, seed, cycles, resets=2, **first):
+    """Return a run of RTL and model in random surroundings, with the books beside it.
+
+    ``first`` is nothing or `NEAR_THE_WRAPS`.
+    """
+    events = "LATE_EVENTS" if first else "EVENTS"
     streams = ("request", "launch") if config_of(config).makes_indices else ("launch",)
     return Case(
         make=make,
-        params={"config": config},
+        params={"config": config, **first},
         seed=seed,
         cycles=cycles,
         resets=resets,
         stimulus=surroundings,
-        events={"books": f"tb.launch.queue_events:EVENTS.{config}"},
+        events={"books": f"tb.launch.queue_events:{events}.{config}"},
         withdrawable=dict.fromkeys(streams, "rule 39: its launch is out"),
     )
 
 
 def test_equals_its_model_on_amaranth(seed):
-    run([case(SMALL, seed, 150, resets=1)], "amaranth")
+    run([case(SMALL, seed, 150, resets=1, **NEAR_THE_WRAPS)], "amaranth")
 
 
 @pytest.mark.rule("kernel_queue", 12, 16, 34, 35)
 @pytest.mark.parametrize("simulator", ["icarus", "verilator"])
 def test_equals_its_model_on_other_simulators(simulator, seed):
-    run([case(SMALL, seed, 1000)], simulator)
+    run([case(SMALL, seed, 1000, **NEAR_THE_WRAPS)], simulator)
 
 
 @pytest.mark.deep
@@ -107,8 +111,9 @@ def test_equals_its_model_for_long(config, simulator, cycles, seed):
 
 @pytest.mark.rule("kernel_queue", 14, 19, 29, 33, 39, 52, 54, 66)
 @pytest.mark.deep
+@pytest.mark.coverage
 def test_equals_its_model_and_hard_cases_happen(seed):
-    run_until(NAMES, lambda n: [case(SMALL, seed + n, 30_000)], "verilator")
+    run_until(NAMES, lambda n: [case(SMALL, seed + n, 30_000, **NEAR_THE_WRAPS)], "verilator")
 
 
 #: A wrong rule each of the RTL: a simulator's process makes a model of its own.

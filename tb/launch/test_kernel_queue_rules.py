@@ -30,6 +30,7 @@ KINDS = pytest.mark.parametrize("kind", [KernelQueue, Model], ids=["rtl", "model
 pytestmark = KINDS
 
 SKIP = STOP_SKIP
+LAST_TICKET = (1 << 32) - 1
 FINISHED = (FinalFate.FINISHED, ErrorCode.OK)
 
 
@@ -83,6 +84,33 @@ def test_a_wait_may_end_while_its_head_is_loaded(kind, ended):
     saw = seen(script.end(ended, 0, 1, Fate.FINISHED), kind, 60)
     assert saw.pulses("timeline", "stream", "count") == {ended + 2: (0, 1)}
     assert saw.valid("request") == [23, max(45, ended + 2) + 2]
+
+
+@pytest.mark.rule("kernel_queue", 2, 4, 10, 11, 65)
+@pytest.mark.parametrize("restarted", [0, 1])
+def test_counts_and_tickets_wrap(kind, restarted):
+    """The launches are numbers 2^32 - 1, 0 and 1; the third ticket is 1 again.
+
+    Stream 1 waits for number 0 of stream 0, which ends in 140. After a restart the counts are as at
+    first; the tickets go on, as if it had not been.
+    """
+    script = Script().at(10, restart=restarted)
+    for accepted in (20, 40, 60):
+        script.launch(accepted, 0, mode=Mode.RESET)
+    script.launch(80, 1, (0, 0)).level("started", 0, 36, 100).level("started", 1, 102, 140)
+    script.end(100, 0, LAST_TICKET - 1, Fate.FINISHED).end(140, 1, LAST_TICKET, Fate.FINISHED)
+    first = {"first_ticket": LAST_TICKET - 1, "first_count": (1 << 32) - 2}
+    saw = Seen(script.run(kind, 170, **first))
+    assert saw.pulses("answer", "ticket", "count") == {
+        21: (LAST_TICKET - 1, 0xFFFF),
+        41: (LAST_TICKET, 0),
+        61: (1, 1),
+        81: (2, 0xFFFF),
+    }
+    assert saw.pulses("timeline", "stream", "count") == {102: (0, LAST_TICKET), 142: (0, 0)}
+    launched = saw.launched()
+    assert list(launched.values()) == [LAST_TICKET - 1, LAST_TICKET, 1, 2]
+    assert launched[149] == 2, "nine cycles behind the end that it waits for, as in example 4"
 
 
 @pytest.mark.rule("kernel_queue", 37, 41, 45, 48, 50, 51)
@@ -308,6 +336,26 @@ def test_two_suspended_launches_keep_a_number_each(kind):
     assert found == {89: (1, 0, 0, 10), 94: (2, 0, 0, 20)}
 
 
+@pytest.mark.rule("kernel_queue", 15, 20, 24)
+@pytest.mark.parametrize(
+    ("resumed", "presented"),
+    [(130, 134), (131, 135), (132, 141), (135, 141), (137, 141), (138, 142)],
+)
+def test_a_launch_goes_on_before_or_behind_heads_that_have_ended(kind, resumed, presented):
+    """A drained launch's stream has two launches in its list; both are aborted, the head last.
+
+    The head passes in 136, the other one in 138. A RESUME in r lets the stream be chosen in r + 2
+    and the drained launch be presented in r + 4. From 134 (the ABORT acts) to 138 it is not chosen;
+    in 137 because a head has just left before another launch.
+    """
+    script = Script().launch(20, 0, mode=Mode.DRAIN).level("started", 0, 36, 64).preempt(60, 0)
+    script.end(65, 0, 1, Fate.DRAINED).launch(70, 0).launch(71, 0)
+    script.abort(90, 3).abort(130, 2).resume(resumed, 0)
+    saw = seen(script, kind, 150)
+    assert saw.valid("request") == [23, presented]
+    assert saw.launched() == {28: 1, presented + 5: 1}
+
+
 @pytest.mark.rule("kernel_queue", 1, 3, 5)
 def test_the_first_reason_that_holds_refuses_a_launch(kind):
     """Rule 1: LaunchCheck's error, then a wait ahead, then another priority."""
@@ -412,6 +460,19 @@ PLANTED = {
     "the ABORT begins with the second entry": (
         Rewrite(QueueAbort, "build", "self.entry.eq(0)", "self.entry.eq(1)"),
         test_an_abort_of_an_unknown_ticket_takes_as_long,
+    ),
+    "a launch goes on beside a head that may have ended": (
+        Change(
+            QueueStreams,
+            "_foresee",
+            '(nexts["head_ended"] | of["leaves_any"])',
+            'nexts["head_ended"]',
+        ),
+        partial(
+            test_a_launch_goes_on_before_or_behind_heads_that_have_ended,
+            resumed=135,
+            presented=141,
+        ),
     ),
     "a boundary is not kept behind an acceptance": (
         Change(Boundaries, "build", "write.en.eq(self.keeps)", "write.en.eq(0)"),

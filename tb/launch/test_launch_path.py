@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from tb.launch.path_events import NAMES, PathEvents
+from tb.launch.path_events import NAMES, NEAR_THE_WRAPS, PathEvents
 from tb.launch.path_host import PathHost, surroundings
 from tb.launch.queue_books import play_model
 from tb.support.deep_values import deep_but
@@ -76,40 +76,44 @@ def test_every_hard_case_happens(seed):
 # Lockstep
 
 
-def make(config):
+def make(config, **first):
     """Make a LaunchPath and its model."""
     chosen = config_of(config)
-    return LaunchPath(chosen), Model(chosen)
+    return LaunchPath(chosen, **first), Model(chosen, **first)
 
 
 #: What a soft reset withdraws, as a reset does.
 WITHDRAWN = "a restart withdraws what a reset withdraws"
 
 
-def case(config, seed, cycles, resets=4):
-    """Return a run of RTL and model in random surroundings, with the books beside it."""
+def case(config, seed, cycles, resets=4, **first):
+    """Return a run of RTL and model in random surroundings, with the books beside it.
+
+    ``first`` is nothing or `NEAR_THE_WRAPS`.
+    """
     chosen = config_of(config)
+    events = "LATE_EVENTS" if first else "EVENTS"
     streams = [f"offer__{n}" for n in range(chosen.sms)] + ["data"] * chosen.makes_indices
     return Case(
         make=make,
-        params={"config": config},
+        params={"config": config, **first},
         seed=seed,
         cycles=cycles,
         resets=resets,
         stimulus=surroundings,
-        events={"books": f"tb.launch.path_events:EVENTS.{config}"},
+        events={"books": f"tb.launch.path_events:{events}.{config}"},
         withdrawable=dict.fromkeys(streams, WITHDRAWN),
     )
 
 
 @pytest.mark.rule("launch_path", 15)
 def test_equals_its_model_on_amaranth(seed):
-    run([case(SMALL, seed, 200, resets=1)], "amaranth")
+    run([case(SMALL, seed, 200, resets=1, **NEAR_THE_WRAPS)], "amaranth")
 
 
 @pytest.mark.deep
 def test_equals_its_model_on_icarus(seed):
-    run([case(SMALL, seed, 1500)], "icarus")
+    run([case(SMALL, seed, 1500, **NEAR_THE_WRAPS)], "icarus")
 
 
 @pytest.mark.rule("launch_path", 5)
@@ -120,8 +124,12 @@ def test_equals_its_model_for_long(config, seed):
 
 
 @pytest.mark.deep
+@pytest.mark.coverage
 def test_equals_its_model_and_hard_cases_happen(seed):
-    run_until(NAMES, lambda n: [case(SMALL, seed + n, 30_000, resets=12)], "verilator")
+    def cases(number):
+        return [case(SMALL, seed + number, 30_000, resets=12, **NEAR_THE_WRAPS)]
+
+    run_until(NAMES, cases, "verilator")
 
 
 @pytest.mark.deep

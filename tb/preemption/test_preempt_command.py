@@ -245,7 +245,10 @@ def test_urgent_launches_have_a_stream_of_their_own_and_addresses_are_shared(tra
             "--knee 8 counts only with --contention sharing; give that, too",
         ),
         (("--urgent", 20, "--knee", 0), "'0'; legal: 1 to 65535"),
-        (("--urgent", 20, "--config", "tiny"), "the configuration refuses the launch: BLOCK_WARPS"),
+        (
+            ("--urgent", 20, "--config", "tiny"),
+            "refuses the launch: BLOCK_WARPS (a block takes 32 warps; legal: 0 to 16); grid",
+        ),
     ],
 )
 def test_bad_input_is_one_line_and_nothing_is_written(trace, tmp_path, arguments, said):

@@ -17,7 +17,13 @@ from tb.index import (
     test_index_memory,
     test_index_packer,
 )
-from tb.launch import test_kernel_queue, test_launch_path, test_record_queue
+from tb.launch import (
+    path_events,
+    queue_events,
+    test_kernel_queue,
+    test_launch_path,
+    test_record_queue,
+)
 from tb.sm_side import (
     test_block_at_a_time,
     test_block_to_warps,
@@ -52,9 +58,13 @@ BUILDS: Final[dict[str, tuple[Build, ...]]] = {
         Build.of(dispatch_cases.make_dispatcher, soon(config), first_number=LATE_NUMBER)
         for config in DISPATCHERS
     ),
-    "kernel_queue": (Build.of(test_kernel_queue.make, test_kernel_queue.SMALL),),
+    "kernel_queue": (
+        Build.of(test_kernel_queue.make, test_kernel_queue.SMALL, **queue_events.NEAR_THE_WRAPS),
+    ),
     "record_queue": (Build.of(test_record_queue.make, test_record_queue.SMALL),),
-    "launch_path": (Build.of(test_launch_path.make, test_launch_path.SMALL),),
+    "launch_path": (
+        Build.of(test_launch_path.make, test_launch_path.SMALL, **path_events.NEAR_THE_WRAPS),
+    ),
     "bus_port": (Build.of(test_bus_port.make, "tiny"),),
     # Every row of the memories of these is a section's.
     "mailbox": tuple(Build.of(test_mailbox.make, config) for config in ("tiny", test_mailbox.EVEN)),

@@ -22,6 +22,8 @@ from tb.index import (
     test_index_packer,
 )
 from tb.launch import (
+    path_events,
+    queue_events,
     test_kernel_queue,
     test_launch_check,
     test_launch_path,
@@ -42,7 +44,7 @@ MutationBench = Callable[[int], list[Case]]
 DISPATCHER: Final = soon("tiny,policy=round_robin,reclaim=out_of_order")
 
 
-def _repeated(case: Callable[..., Case], config: str, count: int, **params: bool) -> MutationBench:
+def _repeated(case: Callable[..., Case], config: str, count: int, **params: int) -> MutationBench:
     """Return a bench of ``count`` seeds of one case."""
     return lambda seed: [case(config, seed=seed + k, **params) for k in range(count)]
 
@@ -114,15 +116,19 @@ BENCHES: Final[dict[str, MutationBench]] = {
     ),
     "kernel_queue": _unobserved(
         _repeated(
-            functools.partial(test_kernel_queue.case, cycles=8000), test_kernel_queue.SMALL, 4
+            functools.partial(test_kernel_queue.case, cycles=20_000, resets=5),
+            test_kernel_queue.SMALL,
+            6,
+            **queue_events.NEAR_THE_WRAPS,
         )
     ),
     "record_queue": _repeated(test_record_queue.case, test_record_queue.SMALL, 4),
     "launch_path": _unobserved(
         _repeated(
-            functools.partial(test_launch_path.case, cycles=8000),
+            functools.partial(test_launch_path.case, cycles=20_000, resets=8),
             test_launch_path.SMALL,
             4,
+            **path_events.NEAR_THE_WRAPS,
         )
     ),
     "bus_port": _repeated(test_bus_port.case, "tiny", 4),

@@ -26,19 +26,20 @@ class KernelQueue:
     ----------
     config : Config
         Priorities, streams, entries, and the widths of a launch.
-    first_ticket : int
-        The first ticket, for tests of the wrap.
+    first_ticket, first_count : int
+        The first ticket, and the streams' first accepted count and timeline, for tests of the
+        wraps.
     """
 
-    def __init__(self, config: Config, *, first_ticket: int = 1):
+    def __init__(self, config: Config, *, first_ticket: int = 1, first_count: int = 0):
         self._config = config
-        self._first_ticket = first_ticket
+        self._first_ticket, self._first_count = first_ticket, first_count
         self._packets = Packets(config)
         self.reset()
 
     def reset(self) -> None:
         """Forget everything."""
-        self._state = State(self._config)
+        self._state = State(self._config, self._first_count)
         self._numbers = Numbers(self._config)
         self._ticket = self._first_ticket
 
@@ -103,7 +104,7 @@ class KernelQueue:
             popped=inputs["record_taken"],
         )
         if inputs["restart"]:
-            self._state = State(self._config)
+            self._state = State(self._config, self._first_count)
 
     def _judge(self, cycle: Cycle, checked: int) -> Verdict | None:
         """Judge the launch at ``checked`` (1)."""

@@ -47,8 +47,9 @@ class LaunchPath:
     ----------
     config : Config
         As for the parts.
-    first_ticket, first_clock : int
-        The first ticket, and the clock's first value, for tests of the wraps.
+    first_ticket, first_clock, first_count : int
+        The first ticket, the clock's first value, and the streams' first accepted count and
+        timeline, for tests of the wraps.
     """
 
     def __init__(
@@ -57,12 +58,13 @@ class LaunchPath:
         *,
         first_ticket: int = 1,
         first_clock: int = 0,
+        first_count: int = 0,
     ):
         self._config = config
         self._depth = timing(config).launch_check
         self._first_clock = first_clock
         self._check = LaunchCheck(config)
-        self._queue = KernelQueue(config, first_ticket=first_ticket)
+        self._queue = KernelQueue(config, first_ticket=first_ticket, first_count=first_count)
         self._generator = IndexGenerator(config) if config.makes_indices else None
         self._dispatcher = BlockDispatcher(config, preempts=True)
         self._record_queue = RecordQueue(config)

@@ -145,6 +145,7 @@ class Cycle:
             bool(suspended)
             and not stream.held
             and not self.is_purged(stream)
+            and not stream.left
             and number not in self.coming
             and not any(launch.marked for launch in suspended)
         )

@@ -159,6 +159,8 @@ class Stream:
         As in the rule.
     boundary : Launch or None
         Last launch of the list that ABORT_STREAMS met.
+    left : bool
+        In the cycle before the head left the list, before another launch (20).
     """
 
     waiting: deque[Launch] = field(default_factory=deque)
@@ -172,6 +174,7 @@ class Stream:
     resuming: bool = False
     broken: bool = False
     boundary: Launch | None = None
+    left: bool = False
 
     @property
     def head(self) -> Launch | None:
@@ -190,9 +193,10 @@ class Stream:
         return sorted(found, key=lambda launch: self.unfinished.index(launch))
 
     def leave_list(self) -> None:
-        """Let the head leave (13, 24, 37)."""
+        """Let the head leave (13, 20, 24, 37)."""
         gone = self.waiting.popleft()
         self.loaded = False
+        self.left = bool(self.waiting)
         if self.boundary is gone:
             self.boundary = None
 

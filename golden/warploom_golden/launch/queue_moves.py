@@ -160,6 +160,8 @@ class Moves:
     def make(self) -> None:
         """Change everything but commands and acceptance."""
         self._state.put_back = 0
+        for stream in self._state.streams:
+            stream.left = False
         self._send_reference()
         # First, because it looks at entries that may become free in this cycle.
         self._serve_abort()

@@ -90,10 +90,13 @@ class State:
     ----------
     config : Config
         Streams, priorities and entries.
+    first_count : int
+        The streams' first accepted count and timeline.
     """
 
-    def __init__(self, config: Config):
-        self.streams = [Stream() for _ in range(1 << config.stream_bits)]
+    def __init__(self, config: Config, first_count: int):
+        numbers = range(1 << config.stream_bits)
+        self.streams = [Stream(accepted=first_count, timeline=first_count) for _ in numbers]
         self.entries: list[Launch | None] = [None] * (config.queue_depth << config.priority_bits)
         self.closed = False
         #: ``launch_timeout`` of the cycle before.

@@ -6,7 +6,7 @@ from functools import reduce
 from operator import or_
 from typing import Any
 
-from amaranth.hdl import C, Module, Value
+from amaranth.hdl import C, Module, Mux, Value
 from amaranth.lib import data
 from amaranth.lib.memory import Memory
 
@@ -27,9 +27,12 @@ class QueueShape:
     ----------
     config : Config
         The configuration.
+    first_count : int
+        Each stream's accepted count and timeline after a reset and a restart: 0, but in tests.
     """
 
     config: Config
+    first_count: int = 0
 
     @property
     def waits(self) -> int:
@@ -65,6 +68,10 @@ class QueueShape:
     def history_bits(self) -> int:
         """Width of a history entry's number; 1 where there are none."""
         return self.config.entry_bits if self.config.makes_indices else 1
+
+    def counted(self, known: Any, count: Any) -> Value:
+        """Return a stream's count from its memory, or the first one if none was written yet."""
+        return Mux(known, count, self.first_count) if self.first_count else spread(known, count)
 
     @property
     def length_bits(self) -> int:

@@ -329,7 +329,8 @@ class QueueStreams:
             self.may_go.eq(head(C(-1, streams), C(-1, streams))),
             self.may_ready.eq(head(none | (~after & ~two), none | (~comes_after & ~two))),
             self.may_ahead.eq(head(after & ~none, comes_after & ~none)),
-            self.may_resume.eq(open_ & ~(nexts["head_ended"] & ~alone)),
+            # Whether what comes behind a head that leaves has ended is known a cycle later.
+            self.may_resume.eq(open_ & ~((nexts["head_ended"] | of["leaves_any"]) & ~alone)),
             self.comes.eq(events.comes),
             self.hidden.eq(events.chosen | events.comes | events.goes_on),
             self.unfinished.eq(nexts["has"] | ~none | events.settling),

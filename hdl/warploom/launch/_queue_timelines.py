@@ -63,7 +63,9 @@ class AcceptedCounts:
         counted = Signal(shape.streams)
         write = counts.write_port()
         m.d.comb += [
-            self.count.eq(spread(hit(self.stream, counted), looked_up(m, counts, self.number))),
+            self.count.eq(
+                shape.counted(hit(self.stream, counted), looked_up(m, counts, self.number))
+            ),
             self.following.eq(self.count + 1),
             write.addr.eq(self.number),
             write.data.eq(self.following),
@@ -90,7 +92,7 @@ class AcceptedCounts:
         borrow = Signal(name=f"pair_borrow_{k}")
         m.d.comb += one_more.eq(same & entered)
         now = Signal(COUNT_BITS, name=f"pair_accepted_now_{k}")
-        m.d.comb += now.eq(spread(known, looked_up(m, counts, number)))
+        m.d.comb += now.eq(self._shape.counted(known, looked_up(m, counts, number)))
         m.d.sync += [
             high.eq(now[WAIT_BITS:]),
             Cat(distance, borrow).eq(now[:WAIT_BITS] - count),
@@ -170,7 +172,7 @@ class Timelines:
         loaded_count = Signal(COUNT_BITS, name=f"loaded_count_{k}")
         loaded_stream = Signal(shape.config.stream_bits, name=f"loaded_stream_{k}")
         valid, waits = Signal(name=f"loaded_valid_{k}"), Signal(name=f"loaded_waits_{k}")
-        found = spread(known.bit_select(number, 1), looked_up(m, timelines, number))
+        found = shape.counted(known.bit_select(number, 1), looked_up(m, timelines, number))
         changes = self.changes & (self.number == number)
         m.d.sync += [
             timeline.eq(Mux(changes, self.count, found)),

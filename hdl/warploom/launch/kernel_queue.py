@@ -56,10 +56,12 @@ class KernelQueue(wiring.Component):
         Priorities, depth, streams, widths.
     first_ticket : int, optional
         The first launch's ticket, for tests of the tickets' wrap.
+    first_count : int, optional
+        The streams' first accepted count and timeline, for tests of the counts' wrap.
     """
 
-    def __init__(self, config: Config, *, first_ticket: int = 1) -> None:
-        self._shape = QueueShape(config)
+    def __init__(self, config: Config, *, first_ticket: int = 1, first_count: int = 0) -> None:
+        self._shape = QueueShape(config, first_count)
         self._first_ticket = first_ticket
         packets = queue_packets
         code = packets.queue_code(config).layout()

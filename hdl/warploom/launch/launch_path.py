@@ -44,6 +44,8 @@ class LaunchPath(wiring.Component):
         The first launch's ticket, for tests of the tickets' wrap.
     first_clock : int, optional
         The clock's first value, for tests of its wrap.
+    first_count : int, optional
+        The streams' first accepted count and timeline, for tests of the counts' wrap.
     """
 
     def __init__(
@@ -52,11 +54,12 @@ class LaunchPath(wiring.Component):
         *,
         first_ticket: int = 1,
         first_clock: int = 0,
+        first_count: int = 0,
     ) -> None:
         self._config = config
         self._first_clock = first_clock
         self._check = LaunchCheck(config)
-        self._queue = KernelQueue(config, first_ticket=first_ticket)
+        self._queue = KernelQueue(config, first_ticket=first_ticket, first_count=first_count)
         # Absent where nothing makes indices.
         self._generator: Any = IndexGenerator(config) if config.makes_indices else None
         self._dispatcher = BlockDispatcher(config, persistent_domain=_PERSISTENT, preempts=True)

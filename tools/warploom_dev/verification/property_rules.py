@@ -155,6 +155,7 @@ PROPERTY_RULES: Final[dict[str, dict[str, tuple[int, ...]]]] = {
         "kernel_queue_launches.handed_once": (9, 38, 40),
         "kernel_queue_launches.one_record": (24, 48, 49),
         "kernel_queue_launches.record_or_back": (48, 50),
+        "kernel_queue_offers.offered_again": (20, 30, 35),
         "kernel_queue_records.place": (1, 6, 56),
     },
     "mailbox": {

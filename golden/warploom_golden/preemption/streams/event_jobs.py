@@ -101,7 +101,7 @@ class Jobs:
     def _pass(self, stream: Stream, head: Launch) -> None:
         """Let the head leave the list; it ends in the next cycle (rule 24)."""
         record = None if head.ended_in_list else self._fate(stream)
-        self._state.later(lambda: stream.leave_list(head))
+        self._state.let_leave(stream, head)
         self._passing = head, record
 
     def _end_suspended(self, stream: Stream, launch: Launch) -> None:

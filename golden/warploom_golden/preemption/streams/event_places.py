@@ -84,11 +84,11 @@ class Places:
 
         def begin() -> None:
             resident.begun, resident.first_offer = True, clock
-            if not launch.started:
-                launch.started = True
-                s.stream_of(launch).leave_list(launch)
+            launch.started = True
 
         s.later(begin)
+        if not launch.started:
+            s.let_leave(s.stream_of(launch), launch)
 
     # --- stops -----------------------------------------------------------------------------------
     def step(self) -> None:

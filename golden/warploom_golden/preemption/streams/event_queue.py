@@ -148,7 +148,7 @@ class EventQueue:
             self._admission.record_taken()
         s.acting = self._abort.acts_on()
         self._places.observe(end)
-        s.view = View(s.streams, self._coming(), s.no_sm, self._window)
+        s.view = View(s.streams, self._coming(), s.no_sm, cycle, self._window)
         # Before the line says what is out in this cycle: the choice asks what was (rule 29).
         self._choice.step()
         self._line.step(self._commands.aborted_streams)

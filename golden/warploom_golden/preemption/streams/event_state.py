@@ -108,7 +108,7 @@ class EventState:
         self.looked = False
         self.no_sm = False
         self.preempt: Preempt | None = None
-        self.view = View(self.streams, set(), False)
+        self.view = View(self.streams, set(), False, self.cycle)
         self.made = False
         self.freed: list[Launch] = []
         self.log = Log()
@@ -165,6 +165,17 @@ class EventState:
     def later(self, effect: Callable[[], None]) -> None:
         """Let a change happen at the end of the cycle, after those that were asked for before."""
         self._effects.append(effect)
+
+    def let_leave(self, stream: Stream, head: Launch) -> None:
+        """Let a stream's head leave its list at the end of the cycle."""
+        cycle, before_another = self.cycle, len(stream.items) > 1
+
+        def leave() -> None:
+            stream.leave_list(head)
+            if before_another:
+                stream.left_at = cycle
+
+        self.later(leave)
 
     def settle(self) -> bool:
         """Let the cycle end; tell whether anything changed."""

@@ -32,6 +32,8 @@ class Stream:
         Last cycle in which a job of it is under way.
     loading : bool
         That job loads the head.
+    left_at : int
+        Last cycle at whose end the head left the list before another launch (rule 20).
     """
 
     number: int
@@ -48,6 +50,7 @@ class Stream:
     boundary: Launch | None = None
     job_until: int = -1
     loading: bool = False
+    left_at: int = -1
 
     @property
     def started(self) -> list[Launch]:
@@ -106,6 +109,8 @@ class View:
         Streams of which something is coming (rule 16).
     no_sm : bool
         No SM is left.
+    cycle : int
+        The cycle.
     window : int or None
         Of each priority only so many unfinished launches may run, the first ones; None: all.
 
@@ -118,9 +123,14 @@ class View:
     """
 
     def __init__(
-        self, streams: list[Stream], coming: set[int], no_sm: bool, window: int | None = None
+        self,
+        streams: list[Stream],
+        coming: set[int],
+        no_sm: bool,
+        cycle: int,
+        window: int | None = None,
     ):
-        self._streams, self._no_sm = streams, no_sm
+        self._streams, self._no_sm, self._before = streams, no_sm, cycle - 1
         self._window = None if window is None else _windows(streams, window)
         self.ready: list[Stream] = []
         self.resumable: list[Stream] = []
@@ -147,7 +157,8 @@ class View:
             return
         in_places = all(each.where is Where.PLACE for each in started)
         suspended = [each for each in started if each.where is Where.SUSPENDED]
-        if suspended and not any(each.marked for each in suspended):
+        may_go_on = suspended and stream.left_at != self._before
+        if may_go_on and not any(each.marked for each in suspended):
             self.resumable.append(stream)
         if not stream.items or not stream.loaded or stream.handed:
             return

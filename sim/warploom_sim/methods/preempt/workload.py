@@ -7,12 +7,14 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Final
 
+from warploom_golden.oracles.index_reference import warps
 from warploom_sim.methods.preempt.repeated_waits import RepeatedWaits, repeated_waits
 from warploom_sim.traces.kernel_launch import KernelLaunch
 from warploom_sim.traces.trace_launches import index_addresses, make_launches
 from warploom_sim.traces.trace_reader import Trace
 from warploom_spec import Config, ErrorCode, LaunchDescriptor, WarploomError
 from warploom_spec.queue import PRIORITIES, Mode
+from warploom_spec.resources import SM_RESOURCES, block_amounts
 
 LOW_PRIORITY = 0
 URGENT_PRIORITY = PRIORITIES - 1
@@ -162,8 +164,9 @@ def make_workload(
         if code:
             trace = low if is_low else urgent
             raise trace.place(kernel).refuse(
-                f"the configuration refuses the launch: {ErrorCode(code).name} (argument"
-                f" {argument}); grid {kernel.grid}, block {kernel.block}"
+                f"the configuration refuses the launch: {ErrorCode(code).name} "
+                f"({_amount(placed, code, config) or f'argument {argument}'}); grid {kernel.grid},"
+                f" block {kernel.block}"
             )
         launches.append(placed)
     count = len(low.launches)
@@ -172,3 +175,13 @@ def make_workload(
     if keeps_waits:
         waits = repeated_waits(low.waits, launches[:count], config.launch_waits)
     return Workload(tuple(launches[:count]), tuple(launches[count:]), names, waits)
+
+
+def _amount(launch: LaunchDescriptor, code: int, config: Config) -> str:
+    """Return of which resource a block takes how much too much; empty: that is not the reason."""
+    takes = block_amounts(vars(launch), warps(launch.block, config.warp_size))
+    for resource, amount in zip(SM_RESOURCES, takes, strict=True):
+        if resource.code and resource.refusal() == code:
+            limit = resource.limit(config)
+            return f"a block takes {amount} {resource.unit}; legal: 0 to {limit}"
+    return ""
