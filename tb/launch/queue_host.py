@@ -69,7 +69,7 @@ class Mood:
         return cls(
             launch=rng.choice((0.02, 0.05, 0.1, 0.5)),
             command=rng.choice((0.0, 0.01, 0.05, 0.3)),
-            abort=rng.choice((0.0, 0.01, 0.1)),
+            abort=rng.choice((0.0, 0.01, 0.1, 0.5)),
             clear=rng.choice((0.0, 0.05)),
             pop=rng.choice((0.02, 0.3, 1.0, 1.0)),
             polite=rng.choice((0.0, 0.9)),

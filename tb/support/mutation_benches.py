@@ -116,7 +116,7 @@ BENCHES: Final[dict[str, MutationBench]] = {
     ),
     "kernel_queue": _unobserved(
         _repeated(
-            functools.partial(test_kernel_queue.case, cycles=20_000, resets=5),
+            functools.partial(test_kernel_queue.case, cycles=40_000, resets=8),
             test_kernel_queue.SMALL,
             6,
             **queue_events.NEAR_THE_WRAPS,
