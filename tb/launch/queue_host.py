@@ -95,7 +95,8 @@ class Mood:
         fields = {}
         for k in range(waits):
             stream = rng.randrange(self.streams)
-            back = rng.choice((0, 0, 1, 2, rng.randrange(8), furthest))
+            near = 0, 0, 1, 2, rng.randrange(8)
+            back = rng.choice((*near, furthest, furthest ^ 1 << rng.randrange(15)))
             if rng.random() < 0.05:
                 back = -rng.choice((1, 2, 0x4000))
             fields[f"wait{k}_valid"] = int(rng.random() < self.waits)
