@@ -11,6 +11,7 @@ from warploom.launch._queue_commands import QueueAbort
 from warploom.launch._queue_ends import QueueEnds
 from warploom.launch._queue_heads import Boundaries
 from warploom.launch._queue_places import QueuePlaces
+from warploom.launch._queue_shapes import QueueShape
 from warploom.launch._queue_streams import QueueStreams
 from warploom.launch.kernel_queue import KernelQueue
 from warploom_dev.planted import Change
@@ -460,6 +461,10 @@ PLANTED = {
     "the ABORT begins with the second entry": (
         Rewrite(QueueAbort, "build", "self.entry.eq(0)", "self.entry.eq(1)"),
         test_an_abort_of_an_unknown_ticket_takes_as_long,
+    ),
+    "counts begin with 0": (
+        Change(QueueShape, "counted", "count, self.first_count", "count, 0"),
+        partial(test_counts_and_tickets_wrap, restarted=1),
     ),
     "a launch goes on beside a head that may have ended": (
         Change(
