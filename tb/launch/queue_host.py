@@ -15,6 +15,8 @@ REMEMBERED = 8
 COUNTS = 1 << 16
 #: Chance of a mood in which everything is preempted and resumed again and again.
 RESTLESS_RATE = 0.15
+#: Chance of a mood in which half of the streams have one priority, and half another.
+KIN_RATE = 0.25
 
 
 @dataclass
@@ -74,7 +76,7 @@ class Mood:
             pop=rng.choice((0.02, 0.3, 1.0, 1.0)),
             polite=rng.choice((0.0, 0.9)),
             odd=rng.choice((0.0, 0.0, 0.1)),
-            waits=rng.choice((0.0, 0.2, 0.6)),
+            waits=rng.choice((0.0, 0.2, 0.6, 1.0)),
             overlap=rng.choice((0.0, 0.5, 0.9)),
             idempotent=rng.choice((0.1, 0.6, 1.0, 1.0)),
             urgent=rng.choice((0.1, 0.5, 1.0)),
@@ -154,6 +156,9 @@ class Host:
             restless = {"launch": 0.05, "command": 0.3, "abort": 0.0, "purge": 0.0, "limit": 0}
             modes = self._rng.choice(((0, 1), (0, 1), (2,), range(8)))
             self.mood = replace(self.mood, idempotent=1.0, modes=tuple(modes), **restless)
+        if self._rng.random() < KIN_RATE:
+            some = [self._any_priority() for _ in range(2)] * self._streams
+            self._priorities = self._rng.sample(some[: self._streams], self._streams)
         stream = self._rng.randrange(self._streams)
         self._priorities[stream] = self._any_priority()
 

@@ -57,7 +57,7 @@ class QueueSurroundings:
         self._clock = rng.choice((rng.getrandbits(32), (1 << 32) - rng.randint(1, 500)))
         self._host.change_mood()
         dispatcher.ready_rate = rng.choice((0.2, 0.9, 1.0))
-        dispatcher.longest = rng.choice((20, 100, 300))
+        dispatcher.longest = rng.choice((5, 20, 100, 300))
         dispatcher.endless = rng.choice((0.0, 0.1, 0.5))
         dispatcher.fails = rng.choice((0.0, 0.0, 0.0, 0.05, 0.3))
         dispatcher.lost = False
