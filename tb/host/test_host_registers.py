@@ -202,12 +202,6 @@ def test_equals_its_model_on_other_simulators(simulator, more, seed):
 
 
 WRONG = {
-    "a write clears a bit that an event sets": Change(
-        HostRegisters,
-        "_interrupt",
-        "(held[bit] & ~cleared) | event",
-        "(held[bit] | event) & ~cleared",
-    ),
     "a threshold of 0 is always reached": Change(
         HostRegisters,
         "_interrupt",

@@ -3,6 +3,7 @@
 import pytest
 
 from tb.host.test_mailbox import ODD, case
+from tb.support.deep_values import deep_but
 from tb.support.planted import Change, plant
 from warploom.host._launch_answers import LaunchAnswers
 from warploom.host._verdict import Verdict
@@ -39,7 +40,11 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("name", WRONG)
+#: Found in 3,000 cycles; the others need more.
+SOON = tuple(name for name in WRONG if name != "every pair exists")
+
+
+@pytest.mark.parametrize("name", deep_but(SOON, WRONG))
 def test_lockstep_finds_a_wrong_rule(name, seed, monkeypatch):
     plant(monkeypatch, [WRONG[name]])
     with pytest.raises(LockstepError):

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from random import Random
 
-from tb.launch.queue_host import REMEMBERED, Mood
+from tb.launch.queue_host import REMEMBERED, RESTLESS_RATE, Mood, redraw, restless
 from tb.support.dispatch_configs import config_of
 from tb.support.index_cases import few_places, reads_of
 from tb.support.launch_cases import LEAST, legal_launch, spoiled_launch
@@ -140,11 +140,12 @@ class PathHost:
         self._until = self._now + rng.randint(100, 1200)
         mood = Mood.random(rng, self._config)
         # A launch takes many cycles: seldom is more sent than there is room for.
-        mood = replace(mood, launch=rng.choice((0.02, 0.05, 0.1, 0.4)))
+        mood = replace(mood, launch=rng.choice((0.02, 0.05, 0.1, 0.4, 1.0)))
         self._mood = replace(mood, purge=mood.purge / 4, abort=min(mood.abort, 0.03))
+        if rng.random() < RESTLESS_RATE:
+            self._mood = restless(rng, mood)
         self._short = rng.random() < 0.7
-        stream = rng.randrange(self._streams)
-        self._priorities[stream] = self._any_priority()
+        redraw(rng, self._config, self._priorities)
 
     # A cycle
 

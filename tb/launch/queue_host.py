@@ -107,6 +107,26 @@ class Mood:
         return fields
 
 
+def restless(rng: Random, mood: Mood) -> Mood:
+    """Return the mood in which everything is preempted and resumed again and again."""
+    rates = {"launch": 0.05, "command": 0.3, "abort": 0.0, "purge": 0.0, "limit": 0}
+    modes = rng.choice(((0, 1), (0, 1), (2,), range(8)))
+    return replace(mood, idempotent=1.0, modes=tuple(modes), **rates)
+
+
+def redraw(rng: Random, config: Config, priorities: list[int]) -> None:
+    """Change the streams' priorities for a new mood: one, or all to two values."""
+
+    def drawn() -> int:
+        return rng.randrange(1 << config.priority_bits)
+
+    streams = len(priorities)
+    if rng.random() < KIN_RATE:
+        priorities[:] = rng.sample(([drawn(), drawn()] * streams)[:streams], streams)
+    one = rng.randrange(streams)
+    priorities[one] = drawn()
+
+
 class Host:
     """Sends launches through LaunchCheck, commands and ABORTs, and pops records.
 
@@ -153,14 +173,8 @@ class Host:
         self.mood = Mood.random(self._rng, self._config)
         self._everything = self._rng.random() < RESTLESS_RATE
         if self._everything:
-            restless = {"launch": 0.05, "command": 0.3, "abort": 0.0, "purge": 0.0, "limit": 0}
-            modes = self._rng.choice(((0, 1), (0, 1), (2,), range(8)))
-            self.mood = replace(self.mood, idempotent=1.0, modes=tuple(modes), **restless)
-        if self._rng.random() < KIN_RATE:
-            some = [self._any_priority() for _ in range(2)] * self._streams
-            self._priorities = self._rng.sample(some[: self._streams], self._streams)
-        stream = self._rng.randrange(self._streams)
-        self._priorities[stream] = self._any_priority()
+            self.mood = restless(self._rng, self.mood)
+        redraw(self._rng, self._config, self._priorities)
 
     def hear(self, inputs: dict[str, int], outputs: dict[str, int]) -> None:
         """Take in the last cycle."""

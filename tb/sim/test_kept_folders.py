@@ -1,6 +1,7 @@
 """Old builds go: the newest stay, and whatever another process still uses."""
 
 import os
+import random
 import re
 import signal
 import subprocess
@@ -10,13 +11,14 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from tb.support.trace_files import random_document, write
 from warploom_sim import build_cache, cli, kept_folders
 from warploom_sim.cosim import simulators
 from warploom_sim.kept_folders import KEEP, hold, release_folder, remove_old
 from warploom_spec import WarploomError
 
 TRACE = Path(__file__).parents[2] / "traces" / "stencil3d_shapes.json.gz"
-SMALL = ("--sim", "icarus", "--set", "sms=1")
+SMALL = ("--sim", "icarus", "--config", "tiny")
 #: Holds a folder, says so, and waits until it is killed or its input ends.
 HOLDER = """
 import pathlib, sys
@@ -175,9 +177,10 @@ def test_a_finished_simulation_keeps_its_program_alone(tmp_path: Path) -> None:
     assert [path.name for path in model.iterdir()] == ["bench"]
 
 
-def test_a_replay_marks_its_folder_and_lets_it_go(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_replay_marks_its_folder_and_lets_it_go(tmp_path: Path) -> None:
     """A run that leaves nothing behind leaves no mark either."""
-    result = CliRunner().invoke(cli.main, ["sim", str(TRACE), "--launches", "1", *SMALL])
+    trace = write(tmp_path, random_document(random.Random(1), 3))
+    result = CliRunner().invoke(cli.main, ["sim", str(trace), *SMALL])
     assert result.exit_code == 0, result.output
     assert not list(Path("build/replays").iterdir())
     assert not list(Path("build/.in_use/replays").iterdir())

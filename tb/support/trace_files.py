@@ -106,7 +106,7 @@ def random_document(rng: random.Random, launches: int) -> dict[str, Any]:
         )
         launch["args"]["registers per thread"] = rng.choice((16, 32, 40))
         launch["args"]["shared memory"] = rng.choice((0, 1000, 4096))
-        launch["dur"] = rng.uniform(0.1, 3.0)
+        launch["dur"] = rng.uniform(0.05, 1.0)
         events += [call(n, float(n)), launch]
     return {"deviceProperties": [copy.deepcopy(DEVICE)], "traceEvents": events}
 

@@ -109,7 +109,7 @@ def test_the_recordings_begin_equal(tmp_path: Path) -> None:
 
 
 def test_the_same_seed_gives_the_same_cycles_another_does_not(tmp_path: Path, trace: Path) -> None:
-    options = (trace, "--sim", "icarus", "--config", "tiny", "--seed")
+    options = (trace, "--sim", "icarus", "--config", "tiny", "--launches", 5, "--seed")
     first, again, other = (sim(tmp_path, *options, seed)[1]["per_launch"] for seed in (1, 1, 2))
     assert first == again != other
 
