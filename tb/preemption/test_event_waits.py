@@ -154,8 +154,8 @@ def test_the_waits_of_the_recordings_are_kept(tmp_path, name, waits):
 
 def test_the_rtl_keeps_the_waits_of_low_launches(trace, tmp_path, monkeypatch):
     file = tmp_path / "f.json"
-    few = ("--arrivals", 30, "--mode", "reset", "--mode", "yield", "--config", "tiny")
-    options = ("--urgent", URGENT, "--rtl", *few, "--json", file)
+    few = ("--arrivals", 30, "--mode", "reset", "--mode", "yield", "--time-scale", "1/8")
+    options = ("--urgent", URGENT, "--rtl", "--config", "tiny", *few, "--json", file)
     found = {}
     for events in ("keep", "ignore"):
         done = preempt(trace, *options, "--events", events)

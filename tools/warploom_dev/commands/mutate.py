@@ -3,6 +3,7 @@
 import functools
 import os
 import sys
+import warnings
 from pathlib import Path
 
 import click
@@ -78,10 +79,14 @@ def mutate(
     from warploom_spec.extras import need
 
     need("cocotb", "sim", "python -m warploom_dev mutate")
+    from amaranth.hdl import UnusedElaboratable
+
     from warploom_dev.mutate import mutate_report
     from warploom_dev.mutate.campaign import benches, campaign
     from warploom_dev.pages import require
 
+    # A component is also made to read its ports.
+    warnings.filterwarnings("ignore", category=UnusedElaboratable)
     if update:
         require(mutate_figures.FILE)
     known = benches()
