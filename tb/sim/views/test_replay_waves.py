@@ -21,12 +21,12 @@ from warploom_sim.replay.replay_waves import RESET_CYCLES, SCOPES, signals, time
 from warploom_spec import preset
 
 FIRST, LAST = 40, 90
-TINY = ("--config", "tiny", "--launches", 3, "--waves")
+TINY = ("--config", "tiny", "--launches", 8, "--waves")
 
 
 @pytest.fixture
 def trace(tmp_path: Path) -> Path:
-    return write(tmp_path, random_document(random.Random(1), 3))
+    return write(tmp_path, random_document(random.Random(1), 8))
 
 
 def sim(tmp_path: Path, *arguments: object) -> dict[str, Any]:
