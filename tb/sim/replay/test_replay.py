@@ -5,6 +5,7 @@ import json
 import random
 import re
 import shutil
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from warploom_golden.replay.event_constants import PREDICTED_POLICIES
 from warploom_sim import cli, screen
 from warploom_sim.commands import sim_run
 from warploom_sim.failure import ProgramError
-from warploom_sim.replay import replay_follow, rtl_replay
+from warploom_sim.replay import replay_follow, replay_gains, rtl_replay
 from warploom_sim.replay.model_run import ModelJob, read_piece
 from warploom_sim.replay.request import DEFAULT_KNEE, ReplayRequest
 from warploom_sim.replay.simulation_run import model_process
@@ -138,6 +139,14 @@ def test_a_replay_says_how_far_it_is_and_that_kills_kill_nobody(
     """Launches 0 and 1: the first to be killed would be number 2."""
     monkeypatch.setattr(screen, "LOOK_S", 0.005)
     monkeypatch.setattr(screen, "LINE_S", 0.01)
+    gains_of = replay_gains.gains_of
+
+    def slow(*given: Any) -> Any:
+        """Take long enough for a line, also where the screen is looked at late."""
+        time.sleep(0.5)
+        return gains_of(*given)
+
+    monkeypatch.setattr(replay_gains, "gains_of", slow)
     trace = write(tmp_path, document())
     options = ("--sim", "icarus", "--config", "tiny", "--kill-every", 2)
     result, figures = sim(tmp_path, trace, *options)
