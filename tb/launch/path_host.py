@@ -139,7 +139,7 @@ class PathHost:
         self._behaviours.quick = False
         self._until = self._now + rng.randint(100, 1200)
         mood = Mood.random(rng, self._config)
-        # A launch takes many cycles: seldom is more sent than there is room for.
+        # A launch takes many cycles: in most moods no more is sent than there is room for.
         mood = replace(mood, launch=rng.choice((0.02, 0.05, 0.1, 0.4, 1.0)))
         self._mood = replace(mood, purge=mood.purge / 4, abort=min(mood.abort, 0.03))
         if rng.random() < RESTLESS_RATE:
