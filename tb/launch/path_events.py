@@ -34,11 +34,12 @@ FAILURES: dict[int, str] = {
     ErrorCode.NO_SM: "no SM",
     QueueCode.TIMEOUT: "time-out",
 }
-#: Tickets, counts and a clock that wrap soon: each of their bits is 0 and 1.
+#: Tickets, counts, blocks' numbers and a clock that wrap soon: each of their bits is 0 and 1.
 NEAR_THE_WRAPS: Final = {
     "first_ticket": (1 << 32) - 40,
     "first_count": (1 << 32) - 4,
     "first_clock": (1 << 64) - 1500,
+    "first_number": (1 << 32) - 3,
 }
 NAMES = (
     *(f"refused: {why}" for why in (*REFUSALS.values(), "LaunchCheck")),
@@ -169,6 +170,7 @@ class LatePathEvents(PathEvents):
 
     first_ticket = NEAR_THE_WRAPS["first_ticket"]
     first_count = NEAR_THE_WRAPS["first_count"]
+    first_number = NEAR_THE_WRAPS["first_number"]
 
 
 EVENTS = Observers(PathEvents)

@@ -5,15 +5,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from random import Random
 
-from tb.launch.queue_host import REMEMBERED, RESTLESS_RATE, Mood, redraw, restless
+from tb.launch.path_moods import Busy
+from tb.launch.queue_host import REMEMBERED, any_priority, redraw
 from tb.support.dispatch_configs import config_of
 from tb.support.index_cases import few_places, reads_of
-from tb.support.launch_cases import LEAST, legal_launch, spoiled_launch
+from tb.support.launch_cases import LEAST, legal_launch, sharp_grid, spoiled_launch
 from tb.support.sm_behaviour import PERIOD, SmBehaviour, mixed, no_stops, sm_loss
 from tb.support.sm_cores import SmCores
 from warploom_golden.oracles.index_reference import Dims, is_legal, warps
 from warploom_sim.cosim.lockstep import Context
 from warploom_spec import Config, layouts, queue_packets
+from warploom_spec.layouts import PLACES
 from warploom_spec.queue_packets import QueueOpcode
 
 #: Cycles in which everything must end once nothing new comes: at least, and for each entry.
@@ -22,6 +24,8 @@ PATIENCE_AT_LEAST, PATIENCE = 2500, 120
 LATE_ONES = 12
 #: Limit of a residence in a quiet time: blocks that would never end are killed.
 QUIET_LIMIT = 100
+#: Chance that a launch has a grid of `sharp_grid`, whose blocks may outlast all else.
+LONG_RATE, LONG_RATE_WITHOUT_LIMIT = 0.1, 0.02
 #: Blocks that outlast what waits for them.
 LONG = (200, 2000)
 
@@ -46,6 +50,8 @@ class Behaviours:
         Whether SMs fall silent.
     quick : bool
         Whether blocks end at once, and nothing goes wrong.
+    slow : bool
+        Whether all blocks last long, if SMs end blocks when they are told to.
     """
 
     def __init__(self, rng: Random, may_kill: bool):
@@ -53,7 +59,7 @@ class Behaviours:
         self._left = 0
         self.now = SmBehaviour()
         self.period = 0
-        self.lossy = self.quick = False
+        self.lossy = self.quick = self.slow = False
 
     def next(self) -> SmBehaviour:
         """Move on by a cycle."""
@@ -67,7 +73,7 @@ class Behaviours:
             self.period += 1
             kinds = (sm_loss, mixed) if self.lossy else (mixed, no_stops, no_stops)
             self.now = self._rng.choice(kinds)(self._rng)
-            if self._may_kill and self._rng.random() < 0.3:
+            if self._may_kill and (self.slow or self._rng.random() < 0.3):
                 self.now.length = LONG
         self._left -= 1
         return self.now
@@ -101,6 +107,7 @@ class PathHost:
         self._answer = queue_packets.queue_answer(config)
         self._command = queue_packets.queue_command(config)
         self._stream = queue_packets.queue_stream(config)
+        self._put_back = queue_packets.put_back(config)
         self._streams = 1 << config.stream_bits
         self._everyone = (1 << self._streams) - 1
         self._patience = PATIENCE_AT_LEAST + PATIENCE * (config.queue_depth << config.priority_bits)
@@ -123,28 +130,21 @@ class PathHost:
         self._read: int | None = None
         self._asked: deque[dict[str, int]] = deque()
         self._tickets: deque[int] = deque(maxlen=REMEMBERED)
+        # Of launches that were put back last.
+        self._back: deque[int] = deque(maxlen=PLACES)
         self._abort: int | None = None
-        self._priorities = [self._any_priority() for _ in range(self._streams)]
+        self._priorities = [any_priority(rng, config) for _ in range(self._streams)]
         self._counts = [self._first_count] * self._streams
         self._room = 0
         self._enable, self._tables = self._all, 0
         self._begin_busy_time()
 
-    def _any_priority(self) -> int:
-        return self._rng.randrange(1 << self._config.priority_bits)
-
     def _begin_busy_time(self) -> None:
         rng = self._rng
         self._quiet = self._resets = self._restarts = False
-        self._behaviours.quick = False
-        self._until = self._now + rng.randint(100, 1200)
-        mood = Mood.random(rng, self._config)
-        # A launch takes many cycles: in most moods no more is sent than there is room for.
-        mood = replace(mood, launch=rng.choice((0.02, 0.05, 0.1, 0.4, 1.0)))
-        self._mood = replace(mood, purge=mood.purge / 4, abort=min(mood.abort, 0.03))
-        if rng.random() < RESTLESS_RATE:
-            self._mood = restless(rng, mood)
-        self._short = rng.random() < 0.7
+        self._busy = busy = Busy.random(rng, self._config)
+        self._behaviours.quick, self._behaviours.slow = busy.quick, busy.slow
+        self._until, self._mood = self._now + busy.cycles, busy.mood
         redraw(rng, self._config, self._priorities)
 
     # A cycle
@@ -191,6 +191,8 @@ class PathHost:
         self._room = outputs["room"] or 0
         if inputs["abort__valid"] and outputs["abort__ready"]:
             self._abort = None
+        if outputs["put_back"]:
+            self._back.append(self._put_back.unpack(outputs["put_back"])["ticket"])
         if outputs["answer"]:
             answer, launch = self._answer.unpack(outputs["answer"]), self._asked.popleft()
             if not answer["code"]:
@@ -230,8 +232,8 @@ class PathHost:
             word = self._launch.pack(launch)
         named = self._abort is None and self._tickets and rng.random() < self._mood.abort
         if named and (not quiet or self._restarts):
-            known = rng.random() < 0.9
-            self._abort = rng.choice(self._tickets) if known else rng.getrandbits(32)
+            some = self._back if self._back and rng.random() < 0.5 else self._tickets
+            self._abort = rng.choice(some) if rng.random() < 0.9 else rng.getrandbits(32)
         return {
             "launch__valid": int(launch is not None),
             "launch__payload": word,
@@ -266,13 +268,15 @@ class PathHost:
         stream = mood.stream(rng, self._priorities)
         priority = self._priorities[stream]
         if rng.random() < mood.odd:
-            priority = self._any_priority()
+            priority = any_priority(rng, self._config)
         if rng.random() < mood.polite and not self._room >> priority & 1:
             return None
-        need = LEAST if rng.random() < 0.6 else None
+        need = LEAST if rng.random() < self._busy.least else None
         fields = legal_launch(rng, self._config, self._streams, False, next(self._places), need)
-        if self._short:
+        if self._busy.short:
             fields |= {"gx": rng.choice((1, 1, 2, 3, 5)), "gy": 1, "gz": rng.choice((1, 1, 2))}
+        if rng.random() < (LONG_RATE if mood.limit else LONG_RATE_WITHOUT_LIMIT):
+            fields |= dict(zip(("gx", "gy", "gz"), sharp_grid(rng, self._config), strict=True))
         if rng.random() < 0.04:
             fields = spoiled_launch(rng, self._config, fields)
             fields |= {"gx": fields["gx"] and 1, "gy": fields["gy"] and 1, "gz": 1}
@@ -312,7 +316,7 @@ class PathHost:
         if self._reads is not None:
             if outputs is None or (self._read is not None and outputs["read__ready"]):
                 self._read = None
-            if self._read is None and rng.random() < 0.3:
+            if self._read is None and rng.random() < self._busy.reading:
                 self._read = next(self._reads)
             values = {
                 "read__valid": int(self._read is not None),

@@ -31,7 +31,14 @@ class PathLedger(Firsts):
     ----------
     config : Config
         The machine.
+
+    Attributes
+    ----------
+    first_number : int
+        LaunchPath's parameter.
     """
+
+    first_number = 0
 
     def __init__(self, config: Config):
         self.config = config
@@ -270,7 +277,8 @@ class PathLedger(Firsts):
         want = entry.done + run.offered - 1
         assert block == want, f"{where}: {block}; its next one is {want}"
         number = fields["block_number"]
-        assert number == block % (1 << layouts.BLOCK_NUMBER_BITS), f"{where}: {block} is {number}"
+        numbered = (self.first_number + block) % (1 << layouts.BLOCK_NUMBER_BITS)
+        assert number == numbered, f"{where}: {block} is {number}"
         self._see_turns(entry, run)
         since = self.held.get(entry.stream)
         if since is not None and self.cycle > since + STILL_OFFERED:

@@ -114,17 +114,19 @@ def restless(rng: Random, mood: Mood) -> Mood:
     return replace(mood, idempotent=1.0, modes=tuple(modes), **rates)
 
 
+def any_priority(rng: Random, config: Config) -> int:
+    """Draw a priority."""
+    return rng.randrange(1 << config.priority_bits)
+
+
 def redraw(rng: Random, config: Config, priorities: list[int]) -> None:
     """Change the streams' priorities for a new mood: one, or all to two values."""
-
-    def drawn() -> int:
-        return rng.randrange(1 << config.priority_bits)
-
     streams = len(priorities)
     if rng.random() < KIN_RATE:
-        priorities[:] = rng.sample(([drawn(), drawn()] * streams)[:streams], streams)
+        two = [any_priority(rng, config), any_priority(rng, config)]
+        priorities[:] = rng.sample((two * streams)[:streams], streams)
     one = rng.randrange(streams)
-    priorities[one] = drawn()
+    priorities[one] = any_priority(rng, config)
 
 
 class Host:
@@ -152,7 +154,7 @@ class Host:
         self._everyone = (1 << self._streams) - 1
         self.check: deque[dict[str, int] | None] = deque([None] * timing(config).launch_check)
         self.mood = Mood.random(rng, config)
-        self._priorities = [self._any_priority() for _ in range(self._streams)]
+        self._priorities = [any_priority(self._rng, self._config) for _ in range(self._streams)]
         self.forget()
         self._room = 0
         self._tickets: deque[int] = deque(maxlen=REMEMBERED)
@@ -160,9 +162,6 @@ class Host:
         self._unpopped = 0
         self._everything = False
         self._judged: dict[str, int] = {}
-
-    def _any_priority(self) -> int:
-        return self._rng.randrange(1 << self._config.priority_bits)
 
     def forget(self) -> None:
         """Follow a restart: the streams' counts are the first ones."""
@@ -254,7 +253,7 @@ class Host:
         stream = mood.stream(rng, self._priorities)
         priority = self._priorities[stream]
         if rng.random() < mood.odd:
-            priority = self._any_priority()
+            priority = any_priority(self._rng, self._config)
         if rng.random() < mood.polite and not self._room >> priority & 1:
             return None
         wide = {"error", "argument", "valid"}

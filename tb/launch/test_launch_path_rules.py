@@ -250,6 +250,14 @@ def test_a_launch_that_is_drained_twice_keeps_its_numbers(kind):
 
 
 @pytest.mark.rule("launch_path", 16)
+def test_a_drained_launchs_numbers_wrap(kind):
+    """The blocks of both launches are numbered from 2^32 - 1 on; the third one is the urgent."""
+    last = (1 << 32) - 1
+    found = drained(9, 1, 1).run(kind, 170, first_number=last).blocks()
+    assert [block[3] for block in found.values()] == [last, 0, last, 1, 2]
+
+
+@pytest.mark.rule("launch_path", 16)
 def test_a_launch_that_is_killed_begins_with_number_0_again(kind):
     """The launch of `drained`, but killed: two of its blocks ran in vain."""
     script = Script().launch(10, 0, descriptor=wide(9, 1, 1), **KILLED)

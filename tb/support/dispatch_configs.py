@@ -1,5 +1,6 @@
 """Configurations of the dispatcher's and the launch path's test benches, each a line of text."""
 
+import re
 from functools import cache
 from types import SimpleNamespace
 from typing import Any
@@ -30,8 +31,11 @@ ODD = (
 
 @cache
 def config_of(text: str) -> Config:
-    """Return the configuration that a text names: ``preset,field=value,...``."""
-    name, *changes = text.split(",")
+    """Return the configuration that a text names: ``preset,field=value,...``.
+
+    A value may hold commas: ``grid_bits=8,4,4``.
+    """
+    name, *changes = re.split(r",(?=[a-z_]+=)", text)
     return variant(name, changes).config
 
 

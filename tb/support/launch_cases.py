@@ -106,6 +106,15 @@ def random_grid(rng: random.Random, config: Config, huge: bool) -> tuple[list[in
     return grid, start
 
 
+def sharp_grid(rng: random.Random, config: Config) -> list[int]:
+    """Return a grid that is just beyond a power of two along one axis, so that each bit tells."""
+    grid = [min(limit, rng.choice((1, 1, 2, 3))) for limit in config.max_grid]
+    axis = rng.randrange(3)
+    size = (1 << rng.randrange(config.grid_bits[axis])) + rng.randrange(3)
+    grid[axis] = min(size, config.max_grid[axis])
+    return grid
+
+
 def edge_grid(rng: random.Random, config: Config) -> tuple[list[int], list[int]]:
     """Return a grid and a block of it whose successor on one axis is its end, or all but is.
 

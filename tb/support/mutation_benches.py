@@ -41,6 +41,8 @@ from warploom_sim.cosim.lockstep import Case
 
 MutationBench = Callable[[int], list[Case]]
 
+#: Grids and blocks of which each bit is 0 and 1 in a short run.
+NARROW_PATH: Final = soon("tiny,stream_bits=2,max_threads=128,grid_bits=8,4,4")
 DISPATCHER: Final = soon("tiny,policy=round_robin,reclaim=out_of_order")
 
 
@@ -125,9 +127,9 @@ BENCHES: Final[dict[str, MutationBench]] = {
     "record_queue": _repeated(test_record_queue.case, test_record_queue.SMALL, 4),
     "launch_path": _unobserved(
         _repeated(
-            functools.partial(test_launch_path.case, cycles=20_000, resets=8),
-            test_launch_path.SMALL,
-            4,
+            functools.partial(test_launch_path.case, cycles=30_000, resets=12),
+            NARROW_PATH,
+            8,
             **path_events.NEAR_THE_WRAPS,
         )
     ),

@@ -50,6 +50,9 @@ class LaunchPath:
     first_ticket, first_clock, first_count : int
         The first ticket, the clock's first value, and the streams' first accepted count and
         timeline, for tests of the wraps.
+    first_number : int
+        The number of each launch's first block, for tests of its wrap. KernelQueue has 0 instead:
+        what passes between it and the dispatcher is inverted where this has a 1.
     """
 
     def __init__(
@@ -59,8 +62,10 @@ class LaunchPath:
         first_ticket: int = 1,
         first_clock: int = 0,
         first_count: int = 0,
+        first_number: int = 0,
     ):
         self._config = config
+        self._first_number = first_number
         self._depth = timing(config).launch_check
         self._first_clock = first_clock
         self._check = LaunchCheck(config)
@@ -143,7 +148,7 @@ class LaunchPath:
             "yields": dispatched["yields"] or 0,
             "ended__valid": dispatched["ended__valid"] or 0,
             "ended__payload": dispatched["ended__payload"] or 0,
-            "ended_number": dispatched["ended_number"] or 0,
+            "ended_number": (dispatched["ended_number"] or 0) ^ self._first_number,
         }
         if self._generator is not None:
             to_generator = self._to_generator(inputs, queue)
@@ -216,7 +221,7 @@ class LaunchPath:
             "launch__payload": word,
             "launch_priority": self._dispatched.unpack(word)["priority"],
             "launch_yields": queue["launch_yields"] or 0,
-            "launch_number": queue["launch_number"] or 0,
+            "launch_number": (queue["launch_number"] or 0) ^ self._first_number,
             "stop": queue["stop"] or 0,
             "ended__ready": 1,
         }

@@ -46,6 +46,8 @@ class LaunchPath(wiring.Component):
         The clock's first value, for tests of its wrap.
     first_count : int, optional
         The streams' first accepted count and timeline, for tests of the counts' wrap.
+    first_number : int, optional
+        The number of each launch's first block, for tests of the numbers' wrap.
     """
 
     def __init__(
@@ -55,9 +57,10 @@ class LaunchPath(wiring.Component):
         first_ticket: int = 1,
         first_clock: int = 0,
         first_count: int = 0,
+        first_number: int = 0,
     ) -> None:
         self._config = config
-        self._first_clock = first_clock
+        self._first_clock, self._first_number = first_clock, first_number
         self._check = LaunchCheck(config)
         self._queue = KernelQueue(config, first_ticket=first_ticket, first_count=first_count)
         # Absent where nothing makes indices.
@@ -194,11 +197,11 @@ class LaunchPath(wiring.Component):
         m.d.comb += [
             dispatcher.launch_priority.eq(queue.launch.payload.priority),
             dispatcher.launch_yields.eq(queue.launch_yields),
-            dispatcher.launch_number.eq(queue.launch_number),
+            dispatcher.launch_number.eq(self._renumbered(queue.launch_number)),
             dispatcher.stop.eq(queue.stop),
             queue.started.eq(dispatcher.started),
             queue.yields.eq(dispatcher.yields),
-            queue.ended_number.eq(dispatcher.ended_number),
+            queue.ended_number.eq(self._renumbered(dispatcher.ended_number)),
         ]
         for n in range(self._config.sms):
             connect(m, dispatcher.offer[n], flipped(self.offer[n]))
@@ -216,6 +219,10 @@ class LaunchPath(wiring.Component):
         ]
         if "order_table" in self._dispatcher.signature.members:
             connect(m, dispatcher.order_table, flipped(self.order_table))
+
+    def _renumbered(self, number: Value) -> Value:
+        """Return the dispatcher's number for a block's number in the queue, or the other way."""
+        return number ^ self._first_number if self._first_number else number
 
     def _connect_generator(self, m: Module) -> None:
         """Let the queue ask for indices; show what the generator does."""
