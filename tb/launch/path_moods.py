@@ -41,22 +41,21 @@ class Busy:
     mood: Mood
     short: bool
     quick: bool
-    slow: bool = False
-    reading: float = 0.0
-    least: float = 0.0
+    slow: bool
+    reading: float
+    least: float
 
     @classmethod
     def random(cls, rng: Random, config: Config) -> "Busy":
         """Draw one."""
         quick, cycles = rng.random() < QUICK_RATE, rng.randint(100, 1200)
-        busy = cls(cycles, _mood(rng, config), rng.random() < 0.7, quick)
+        mood, short, slow = _mood(rng, config), rng.random() < 0.7, False
         if rng.random() < YIELD_RATE:
-            busy = replace(busy, mood=_yielding(rng, busy.mood), short=False)
+            mood, short = _yielding(rng, mood), False
         elif rng.random() < PAIRED_RATE:
-            mood = _paired(rng, busy.mood)
-            busy = replace(busy, mood=mood, short=True, quick=False, slow=True)
+            mood, short, quick, slow = _paired(rng, mood), True, False, True
         reading, least = rng.choice((0.3, 1.0)), rng.choice((0.0, 0.6, 1.0))
-        return replace(busy, reading=reading, least=least)
+        return cls(cycles, mood, short, quick, slow, reading, least)
 
 
 def _mood(rng: Random, config: Config) -> Mood:
