@@ -139,7 +139,7 @@ EXPLANATIONS: Final[dict[ErrorCode, tuple[str, str]]] = {
     ),
     ErrorCode.NO_SM: ("every SM is lost", "reset the device"),
     ErrorCode.COMPLETION_FULL: (
-        "no entry is left for the launch's final record",
+        "no entry is left for the final record",
         "read finished records, then try again",
     ),
     ErrorCode.BLOCK_FAULT: (

@@ -60,7 +60,8 @@ HOST_EXPLANATIONS: Final[dict[HostError, tuple[str, str]]] = {
         "a task is perhaps partly run: repeat it only if that does no harm",
     ),
     HostError.FIELD_RANGE: (
-        "a value of the task register is too large for this configuration (argument: its word)",
-        "use a smaller value, or build with more bits for it",
+        "a mask is 0, or this configuration does not have a value of the task register"
+        " (argument: its word)",
+        "use a value that exists, or build with more bits for it",
     ),
 }

@@ -37,10 +37,6 @@ class Timing:
         "``sm_kill``: more than a sound core ever needs.",
     )
     launch_check: int = _of("LaunchCheck: transfer at ``i`` to valid at ``o``.")
-    launch_queue: int = _of(
-        "LaunchPath: launches accepted and not yet handed to the dispatcher, at most.",
-    )
-    end_records: int = _of("LaunchPath: entries for final records.")
     done_depth: int = _of("ConfigFilter: answers outstanding, at most.")
     filter_lookup: int = _of("ConfigFilter: transfer to the earliest acceptance.")
     iterator_setup: int = _of(
@@ -122,11 +118,6 @@ class Timing:
     error_counter_bits: int = _of("Widths of those counters.", default=16)
 
     @property
-    def launches_ahead(self) -> int:
-        """LaunchPath: launches accepted and not started, at most (the queue and two places)."""
-        return self.launch_queue + 2
-
-    @property
     def first_offer(self) -> int:
         """BlockDispatcher: transfer of a launch to its first offer, at least."""
         return self.stage + self.change + self.offer
@@ -151,8 +142,6 @@ def timing(config: Config) -> Timing:
         # Silent SMs are lost; each accepted warp is written, and all reads of them are answered.
         soft_reset_limit=config.kill_timeout + 2 * config.index_memory_warps + 256,
         launch_check=5,
-        launch_queue=8,
-        end_records=16,
         done_depth=4,
         filter_lookup=3,
         iterator_setup=4,

@@ -191,8 +191,6 @@ TIMINGS = {
     "soft_reset_units": 4,
     "soft_reset_settled": 5,
     "launch_check": 5,
-    "launch_queue": 8,
-    "end_records": 16,
     "done_depth": 4,
     "filter_lookup": 3,
     "iterator_setup": 4,
@@ -237,7 +235,6 @@ def test_latencies_literal_numbers(name: str) -> None:
     found = timing(preset(name))
     own = {"boot": BOOT[name], "soft_reset_limit": SOFT_RESET_LIMIT[name]}
     assert dataclasses.asdict(found) == {**TIMINGS, **own}
-    assert found.launches_ahead == 10
     assert found.first_offer == 6
     assert found.index_miss == 12
 

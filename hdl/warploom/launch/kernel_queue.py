@@ -108,7 +108,7 @@ class KernelQueue(wiring.Component):
                 # Final records; the host has popped one.
                 "record": Out(packets.final_record(config).layout()),
                 "record_taken": In(1),
-                # A launch leaves stage, line or place unfinished.
+                # A launch leaves line or place unfinished.
                 "put_back": Out(packets.put_back(config).layout()),
                 # A stream's timeline has changed.
                 "timeline": Out(packets.timeline_step(config).layout()),
