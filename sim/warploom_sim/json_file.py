@@ -20,9 +20,14 @@ def write_json(path: Path, figures: object) -> None:
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
-    """Write a text or bytes; what a link points to is written, not the link."""
+    """Write a text or bytes; what a link points to is written, not the link.
+
+    A kernel's name may hold half a character, which UTF-8 has not: it is written as its escape.
+    """
     with whole_file(path) as file:
-        file.write(content.encode() if isinstance(content, str) else content)
+        if isinstance(content, str):
+            content = content.encode("utf-8", "backslashreplace")
+        file.write(content)
 
 
 def write_together(texts: Mapping[Path, str]) -> None:

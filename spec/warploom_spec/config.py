@@ -13,6 +13,8 @@ POLICIES: Final = ("first_fit", "round_robin", "least_loaded", "freed_first")
 ORDER_TABLE_POLICIES: Final = ("freed_first",)
 RECLAIMS: Final = ("in_order", "out_of_order")
 WARP_SIZES: Final = (2, 4, 8, 16, 32, 64)
+#: Integer fields that are powers of two.
+_POWERS: Final = ("queue_depth",)
 
 # Widths of a launch's dimensions as it arrives, the same for every preset, so that a small
 # configuration can see and refuse what is too large for it.
@@ -130,9 +132,6 @@ class Config:
         if self.kill_timeout < least:
             legal = f"{least} (2 block_slots + 8) to 65535"
             raise WarploomError(f"kill_timeout is {self.kill_timeout!r}; legal: {legal}")
-        if self.queue_depth & (self.queue_depth - 1):
-            legal = "powers of two from 1 to 64"
-            raise WarploomError(f"queue_depth is {self.queue_depth!r}; legal: {legal}")
         _check_choice("warp_size", self.warp_size, WARP_SIZES)
         _check_choice("policy", self.policy, POLICIES)
         _check_choice("reclaim", self.reclaim, RECLAIMS)
@@ -212,8 +211,15 @@ class Config:
 
 def _check_int(name: str, value: object, legal: Mapping[str, int]) -> None:
     low, high = legal["low"], legal["high"]
-    if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
-        raise WarploomError(f"{name} is {value!r}; legal: {low} to {high}")
+    is_power = name in _POWERS
+    if (
+        not isinstance(value, int)
+        or isinstance(value, bool)
+        or not low <= value <= high
+        or (is_power and value & (value - 1))
+    ):
+        powers = "powers of two from " * is_power
+        raise WarploomError(f"{name} is {value!r}; legal: {powers}{low} to {high}")
 
 
 def _check_choice(name: str, value: object, legal: tuple[object, ...]) -> None:

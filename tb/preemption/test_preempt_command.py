@@ -1,6 +1,7 @@
 """``warploom preempt``: figures, plot, refusals."""
 
 import json
+import os
 import random
 from collections import Counter
 from fractions import Fraction
@@ -257,6 +258,30 @@ def test_bad_input_is_one_line_and_nothing_is_written(trace, tmp_path, arguments
     assert done.exit_code == 2
     assert said in done.stderr.splitlines()[-1]
     assert set(tmp_path.iterdir()) == before
+
+
+def test_json_and_plot_have_a_file_each(trace, tmp_path):
+    same = tmp_path / "same.svg"
+    done = preempt(trace, "--urgent", 20, "--json", same, "--plot", same)
+    assert (done.exit_code, same.exists()) == (2, False)
+    assert f"{str(same)!r} is what --json writes" in done.stderr
+
+
+def test_the_number_of_traces_is_judged_before_any_is_read(trace):
+    done = preempt(trace, trace, "--urgent", 20)
+    assert done.exit_code == 2
+    assert done.stderr.splitlines() == [
+        "Error: traces are 2, with --urgent 20; legal: two, LOW and HIGH, or one with --urgent"
+        " STREAM"
+    ]
+
+
+def test_the_rtl_wants_a_trace_that_can_be_read_twice(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    done = preempt(pipe, "--urgent", 20, "--rtl")
+    assert done.exit_code == 2
+    assert done.stderr == f"Error: {pipe}: is no regular file; legal: a file, which is read twice\n"
 
 
 def test_a_trace_without_kernels_is_refused(tmp_path):

@@ -73,5 +73,7 @@ def test_more_units_than_sections_are_refused():
 
 
 def test_records_are_planned_for_a_power_of_two():
-    with pytest.raises(WarploomError, match="queue_depth is 12; legal: powers of two from 1 to"):
-        Config(queue_depth=12)
+    for depth in (0, 12, 128):
+        legal = f"queue_depth is {depth}; legal: powers of two from 1 to 64"
+        with pytest.raises(WarploomError, match=legal):
+            Config(queue_depth=depth)

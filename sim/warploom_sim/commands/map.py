@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from rich.markup import escape
 from rich.table import Table
 
 from warploom_sim.commands.parameters import PRESET, OutputFolder, json_option, several_option
@@ -86,7 +87,7 @@ def register_map(
         write_together(texts)
         crc = f"0x{config_crc(made.config):08X}"
         for path in texts:
-            table.add_row(str(path), crc)
+            table.add_row(escape(str(path)), crc)
             figures.append({"config": made.name, "path": str(path), "config_crc": crc})
     table_console().print(table)
     if json_file:

@@ -18,6 +18,7 @@ from warploom_sim.commands.parameters import (
     json_option,
     number_option,
     refuse_overwriting,
+    refuse_same,
 )
 from warploom_sim.commands.request_options import Parsed, knee_of, request_option
 from warploom_sim.replay.option_kinds import Scale
@@ -124,6 +125,7 @@ def preempt(
 
     refuse_overwriting(json_file, traces)
     refuse_overwriting(options["plot"], traces)
+    refuse_same(json=json_file, plot=options["plot"])
     chosen = preset(config)
     machine = dataclasses.replace(
         chosen, policy=policy or chosen.policy, reclaim=reclaim or chosen.reclaim

@@ -31,8 +31,8 @@ def sim(traces: tuple[Path, ...], **values: Any) -> None:
     repository's resnet50_infer and stencil3d_shapes are replayed; with --timeline or --report the
     first of them alone.
 
-    The exit code is 0 if all was equal, 1 if something differed, 2 if the input was refused, 3 if a
-    program that is needed failed or a file could not be written.
+    The exit code is 0 if all was equal, 1 if something differed or the core refused every launch, 2
+    if the input was refused, 3 if a program that is needed failed or a file could not be written.
 
     \b
     Examples:

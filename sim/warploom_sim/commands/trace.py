@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import click
+from rich.markup import escape
 from rich.table import Table
 
 from warploom_sim.commands.parameters import TRACE_FILE, json_option, refuse_overwriting
@@ -44,7 +45,7 @@ def info(file: Path, gpu: Gpu | None, json_file: Path | None) -> None:
     for note in loaded.gpu_notes():
         click.echo(note, err=True)
     figures = loaded.summary()
-    table = Table("figure", "value", title=str(file))
+    table = Table("figure", "value", title=escape(str(file)))
     for name, value in figures.items():
         table.add_row(
             name.replace("_", " "), f"{value:,}" if isinstance(value, int) else str(value)

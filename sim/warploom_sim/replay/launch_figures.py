@@ -79,5 +79,4 @@ def write_launches_csv(
     writer.writeheader()
     for name, rows in traces:
         writer.writerows({"trace": name, **row} for row in rows)
-    # A kernel's name may hold half a character, which no encoding takes.
-    write_whole(path, text.getvalue().encode("utf-8", "backslashreplace"))
+    write_whole(path, text.getvalue())

@@ -52,13 +52,14 @@ def launches_of(trace: Trace, config: Config, request: ReplayRequest) -> list[La
     made = make_launches(trace, config, request.time_scale, request.launches, request.allocator)
     if not request.priorities:
         return made
+    check_streams(trace.path, trace.launches[: len(made)], config)
     given = priorities_of(request)
     streams = {launch.stream for launch in made}
     for stream, priority in given.items():
         if stream not in streams:
             raise WarploomError(
-                f"priority is {stream}={priority}, but {trace.path} has the streams 0 to"
-                f" {max(streams)} only"
+                f"priority is {stream}={priority}, but the launches that are replayed of"
+                f" {trace.path} have the streams 0 to {max(streams)} only"
             )
         if priority >> config.priority_bits:
             highest = (1 << config.priority_bits) - 1

@@ -106,6 +106,8 @@ def _launched(events: Iterable[Any], device: int | None) -> list[Kernel]:
         arguments = event.get("args")
         if event.get("cat") in CALLS and isinstance(arguments, dict):
             call = arguments.get("correlation")
+            if call is None:
+                continue
             began[call] = min(event["ts"], began.get(call, event["ts"]))
             if str(event.get("name")).startswith("hip"):
                 hip[call] = event["name"] in _IN_THREADS, arguments.get("shared memory", 0)

@@ -26,6 +26,7 @@ from warploom_sim.replay.replay_result import Replay
 from warploom_sim.replay.request import ReplayRequest
 from warploom_sim.traces import trace_reader
 from warploom_sim.traces.kept_waits import KeptWaits
+from warploom_sim.traces.trace_file import refuse_pipe
 from warploom_sim.traces.trace_reader import Trace
 from warploom_spec import Config, LaunchDescriptor, WarploomError
 
@@ -83,6 +84,7 @@ def read_trace(request: ReplayRequest) -> Trace:
     WarploomError
         If the trace is refused.
     """
+    refuse_pipe(request.trace)
     trace = trace_reader.load(
         request.trace, device=request.device, strict=request.strict, gpu=request.recorded_gpu
     )

@@ -57,7 +57,9 @@ def awaited(path: Path, device: int | None = None) -> list[tuple[int, int]]:
             elif name in records:
                 records[name][number] = event["ts"]
         elif event.get("cat") == "cuda_sync" and name == "Stream Wait Event":
-            syncs[number] = arguments
+            ids = {key: value for key, value in arguments.items() if value not in (None, -1)}
+            if "stream" in ids:
+                syncs[number] = ids
         elif event.get("cat") in recount.KERNELS and "grid" in arguments:
             queue = arguments["device"], arguments["stream"]
             if device in (None, queue[0]):
@@ -85,8 +87,7 @@ def _waits(
     records: Mapping[str, Mapping[int, float]],
 ) -> Iterator[tuple[float, Mapping[str, Any], float]]:
     """Yield of each wait of a known stream its call, what was said of it, and its record."""
-    told = {number: syncs[number] for number in waits if number in syncs}
-    known = {number: sync for number, sync in told.items() if sync.get("stream", -1) >= 0}
+    known = {number: syncs[number] for number in waits if number in syncs}
     times = {number: time for calls in records.values() for number, time in calls.items()}
     ids = sorted({one.get("wait_on_cuda_event_id", -1) for one in known.values()} - {-1})
     in_turn: dict[int, float] = {}

@@ -181,7 +181,8 @@ def _complete(properties: Mapping[str, Any]) -> bool:
     needed |= {"computeMinor", "regsPerMultiprocessor", "sharedMemPerMultiprocessor"}
     if not needed <= properties.keys():
         return False
-    return (properties["computeMajor"], properties["computeMinor"]) in BLOCK_SLOTS
+    capability = [properties["computeMajor"], properties["computeMinor"]]
+    return capability in map(list, BLOCK_SLOTS)
 
 
 def _device(place: Place, properties: Mapping[str, Any]) -> Device:

@@ -9,6 +9,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
+from warploom_sim.traces.trace_file import Place
+
 #: Calls that make a stream wait for an event; their variants have longer names.
 EVENT_WAIT_CALLS: Final = ("cudaStreamWaitEvent", "cuStreamWaitEvent", "hipStreamWaitEvent")
 #: Calls that record an event, in the order in which their number is tried.
@@ -19,6 +21,16 @@ SYNC_CATEGORY: Final = "cuda_sync"
 _SYNC_NAME: Final = "Stream Wait Event"
 #: What a profiler writes for an id that it does not know.
 _UNKNOWN: Final = -1
+_HIGHEST: Final = 2**64 - 1
+#: What is read of the profiler's event of a wait.
+_SYNC_FIELDS: Final = (
+    "correlation",
+    "stream",
+    "device",
+    "wait_on_stream",
+    "wait_on_cuda_event_record_corr_id",
+    "wait_on_cuda_event_id",
+)
 
 
 class Launch(Protocol):
@@ -51,8 +63,9 @@ class Calls:
         When each wait was called, by correlation id.
     records : dict of str to dict of int to float
         When each record was called, by the call's name and its correlation id.
-    syncs : dict of int to dict
-        What the profiler said of each wait: the ``args`` of its event, by correlation id.
+    syncs : dict of int to dict of str to int
+        What the profiler said of each wait, by correlation id: the ids in the ``args`` of its event
+        that it knew.
     without_id : int
         Waits without a correlation id: their streams are unknown.
     """
@@ -61,7 +74,7 @@ class Calls:
     records: dict[str, dict[int, float]] = field(
         default_factory=lambda: {name: {} for name in RECORD_CALLS}
     )
-    syncs: dict[int, Mapping[str, Any]] = field(default_factory=dict)
+    syncs: dict[int, Mapping[str, int]] = field(default_factory=dict)
     without_id: int = 0
 
     def note_call(self, name: str, correlation: int | None, began: float) -> None:
@@ -74,14 +87,22 @@ class Calls:
         elif name in self.records and correlation is not None:
             self.records[name][correlation] = began
 
-    def note_sync(self, event: Mapping[str, Any]) -> None:
-        """Note what the profiler said of a wait; other synchronisations are passed over."""
+    def note_sync(self, place: Place, event: Mapping[str, Any]) -> None:
+        """Note what the profiler said of a wait; other synchronisations are passed over.
+
+        Raises
+        ------
+        WarploomError
+            If an id is no integer from -1 on, with its ``place``; null is as if it were not there.
+        """
         arguments = event.get("args")
         if event.get("name") != _SYNC_NAME or not isinstance(arguments, dict):
             return
-        correlation = _known(arguments, "correlation")
-        if correlation is not None and _known(arguments, "stream") is not None:
-            self.syncs[correlation] = arguments
+        there = (name for name in _SYNC_FIELDS if arguments.get(name) is not None)
+        ids = {name: place.integer(arguments, name, _UNKNOWN, _HIGHEST) for name in there}
+        known = {name: number for name, number in ids.items() if number != _UNKNOWN}
+        if "correlation" in known and "stream" in known:
+            self.syncs[known["correlation"]] = known
 
 
 @dataclass(frozen=True)
@@ -173,25 +194,15 @@ def event_waits(calls: Calls, launches: Sequence[Launch], began: Sequence[float]
     return EventWaits(by_rule, unknown, _without_implied(asked, launches), asked)
 
 
-def _is_whole(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _known(arguments: Mapping[str, Any], name: str) -> int | None:
-    """Return an id that the profiler knew."""
-    value = arguments.get(name)
-    return int(value) if value is not None and _is_whole(value) and value != _UNKNOWN else None
-
-
 def _waits(calls: Calls) -> Iterable[_Wait]:
     """Yield the waits whose stream is known, each with the time of its record."""
     every = {key: time for records in calls.records.values() for key, time in records.items()}
     sync_events = {key: calls.syncs[key] for key in calls.waits if key in calls.syncs}
     matched = _records_by_event(calls, sync_events.values())
-    for correlation, arguments in sync_events.items():
+    for correlation, known in sync_events.items():
         called = calls.waits[correlation]
-        record = _known(arguments, "wait_on_cuda_event_record_corr_id")
-        event = _known(arguments, "wait_on_cuda_event_id")
+        record = known.get("wait_on_cuda_event_record_corr_id")
+        event = known.get("wait_on_cuda_event_id")
         rule, recorded = "guessed", called
         if record is not None and record in every:
             rule, recorded = "named", every[record]
@@ -200,20 +211,20 @@ def _waits(calls: Calls) -> Iterable[_Wait]:
         yield _Wait(
             rule,
             called,
-            int(arguments["stream"]),
-            _known(arguments, "device"),
+            known["stream"],
+            known.get("device"),
             recorded,
-            _known(arguments, "wait_on_stream"),
+            known.get("wait_on_stream"),
         )
 
 
-def _records_by_event(calls: Calls, sync_events: Iterable[Mapping[str, Any]]) -> dict[int, float]:
+def _records_by_event(calls: Calls, sync_events: Iterable[Mapping[str, int]]) -> dict[int, float]:
     """Return when each event was recorded, if events and calls of one name correspond one to one.
 
     The k-th event's number then belongs to the k-th call.
     """
-    numbers = [_known(arguments, "wait_on_cuda_event_id") for arguments in sync_events]
-    events = sorted({number for number in numbers if number is not None})
+    name = "wait_on_cuda_event_id"
+    events = sorted({known[name] for known in sync_events if name in known})
     if not events or events[-1] - events[0] + 1 != len(events):
         return {}
     for records in calls.records.values():

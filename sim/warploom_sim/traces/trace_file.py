@@ -6,7 +6,6 @@ Only the events that somebody asks for become Python objects; the others stay te
 import codecs
 import gzip
 import json
-import math
 import zlib
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -22,6 +21,10 @@ _GZIP_MAGIC: Final = b"\x1f\x8b"
 _SHOWN: Final = 60
 #: Bytes of a text that are looked at together.
 _PIECE: Final = 1 << 20
+#: From the next integer on a float is not each integer: times in microseconds end far below.
+_LATEST: Final = 2**53
+#: What may stand between the parts of a JSON text.
+_BLANK: Final = " \t\r\n"
 
 
 @dataclass(frozen=True)
@@ -49,10 +52,10 @@ class Place:
         return int(value)
 
     def number(self, values: Any, name: str) -> float:
-        """Return a number field that is finite and not negative."""
+        """Return a number field from 0 to 2^53: a time in microseconds."""
         value = self.field(values, name)
         if isinstance(value, bool) or not isinstance(value, int | float) or not _is_time(value):
-            raise self.refuse(f"{name!r} is {shown(value)}; legal: a finite number from 0")
+            raise self.refuse(f"{name!r} is {shown(value)}; legal: a number from 0 to {_LATEST}")
         return float(value)
 
     def triple(self, values: Any, name: str, high: int) -> tuple[int, int, int]:
@@ -91,10 +94,7 @@ def _is_integer(value: Any) -> bool:
 
 
 def _is_time(value: int | float) -> bool:
-    try:
-        return math.isfinite(value) and value >= 0
-    except OverflowError:  # an integer beyond every float
-        return False
+    return 0 <= value <= _LATEST  # false for a NaN
 
 
 class _Head(msgspec.Struct, gc=False):
@@ -164,6 +164,18 @@ def read_document(path: Path) -> Document:
     return Document(events, content.get("deviceProperties", []))
 
 
+def refuse_pipe(path: Path) -> None:
+    """Refuse what cannot be read twice: what the RTL did is checked by the trace's file alone.
+
+    Raises
+    ------
+    WarploomError
+        If it is there, and neither a file nor a folder, which `read_document` refuses.
+    """
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise Place(path).refuse("is no regular file; legal: a file, which is read twice")
+
+
 def _read(place: Place) -> bytes:
     """Return a file's text, unpacked; refuse what is no UTF-8."""
     path = place.path
@@ -184,7 +196,7 @@ def _check_text(place: Place, data: bytes) -> None:
     try:
         for start in range(0, len(data) + 1, _PIECE):
             piece = decoder.decode(data[start : start + _PIECE], start + _PIECE > len(data))
-            blank = blank and not piece.strip()
+            blank = blank and not piece.strip(_BLANK)
     except UnicodeDecodeError:
         try:
             data.decode()

@@ -5,6 +5,7 @@ launches stand in the order of those calls: that is the order in which a front e
 is refused, and how, stands in ``docs/sim/traces.md``.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -276,7 +277,7 @@ def load(
             found.append((launch, kernel.place.integer(event["args"], _JOIN)))
             continue
         if category == SYNC_CATEGORY:
-            noted.note_sync(event)
+            noted.note_sync(event_place(path, number), event)
             continue
         if category in COPY_CATEGORIES:
             passed_over[COPY_CATEGORIES[category]] += 1
@@ -404,7 +405,8 @@ class _Kernel:
         if not isinstance(each, float | int) or not each > 0 or not isinstance(grid, list):
             return None
         x, y, z = self.place.triple(self._arguments, "grid", _MAX_GRID)
-        return round(x * y * z / each)
+        sms = x * y * z / each
+        return round(sms) if math.isfinite(sms) else None
 
     def _hint(self) -> str:
         """Return what to do about a GPU that is not described."""

@@ -44,7 +44,7 @@ def show(console: Console, figures: Mapping[str, Any], problems: Sequence[str]) 
     for name in _ABOVE:
         if said := figures.get(name):
             console.print(said, style="yellow", markup=False, highlight=False, soft_wrap=True)
-    table = Table("figure", "value", title=f"{figures['trace']}: {figures['verdict']}")
+    table = Table("figure", "value", title=escape(f"{figures['trace']}: {figures['verdict']}"))
     for name, value in figures.items():
         if name not in (*_UNSHOWN, *_PATHS):
             table.add_row(_LABELS.get(name, name.replace("_", " ")), escape(_text(name, value)))

@@ -128,7 +128,9 @@ class Timeline:
         if name not in self._names:
             self._names[name] = len(self._names) + 1
             entry = packet.interned_data.event_names.add()
-            entry.iid, entry.name = self._names[name], name
+            # A recorded name may have half of a surrogate, which UTF-8 has not.
+            entry.iid = self._names[name]
+            entry.name = name.encode("utf-8", "backslashreplace").decode()
         return self._names[name]
 
     def _packet(self) -> Any:

@@ -109,6 +109,14 @@ def test_launches_that_are_lost_after_reading_are_found(trace: Path) -> None:
     assert len(unread(4, 5)) == 1
 
 
+def test_a_call_without_an_id_counts_for_nothing(tmp_path: Path) -> None:
+    """Nobody looks at its other fields, either."""
+    content = document()
+    content["traceEvents"].append({"ph": "X", "cat": "cuda_runtime", "args": {}})
+    path = write(tmp_path, content)
+    assert len(recount.read(path)) == len(trace_reader.load(path).launches) == 2
+
+
 @pytest.mark.parametrize(
     ("name", "kernels", "blocks"),
     [("resnet50_infer", 232, 451_229), ("stencil3d_shapes", 42, 237_063)],

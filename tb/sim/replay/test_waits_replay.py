@@ -159,7 +159,7 @@ def test_the_model_keeps_all_waits_of_traces_with_refused_launches(
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (("3=1",), "priority is 3=1, but"),
+        (("3=1",), "priority is 3=1, but the launches that are replayed of"),
         (("0=4",), "priority is 0=4; legal: N from 0 to 3"),
         (("0=1", "0=2"), "legal: STREAM=N"),
         (("high",), "'--priority': 'high'; legal: STREAM=N"),

@@ -13,11 +13,22 @@ from click.testing import CliRunner
 
 from tb.support.trace_files import DEVICE, call, kernel, record, wait, write
 from warploom_sim import cli
+from warploom_sim.replay import wait_check
 from warploom_sim.traces import trace_reader
 from warploom_sim.traces.event_waits import RULES, Calls, EventWaits, event_waits
 from warploom_sim.traces.kernel_launch import KernelLaunch
+from warploom_spec import WarploomError
 
 TRACES = Path(__file__).parents[3] / "traces"
+#: What is read of the profiler's event of a wait.
+IDS = (
+    "correlation",
+    "stream",
+    "device",
+    "wait_on_stream",
+    "wait_on_cuda_event_record_corr_id",
+    "wait_on_cuda_event_id",
+)
 
 
 def launched(correlation: int, called: float, ran: float, stream: int) -> list[dict[str, Any]]:
@@ -144,6 +155,39 @@ def test_a_wait_whose_stream_is_not_said_is_unknown(tmp_path: Path) -> None:
     found = read(tmp_path, launched(1, 10, 100, 7), [there, without_id], driver)
     assert (found.count, found.unknown, found.by_rule) == (3, 2, rules(guessed=1))
     assert found.pairs == ()
+
+
+@pytest.mark.parametrize("value", ["8", 8.0, -5, True, [8], 2**64])
+@pytest.mark.parametrize("field", IDS)
+def test_an_id_that_is_none_is_refused(tmp_path: Path, field: str, value: Any) -> None:
+    events = wait(4, 40, 8)
+    events[-1]["args"][field] = value
+    with pytest.raises(WarploomError) as caught:
+        read(tmp_path, launched(1, 10, 100, 7), events)
+    said = f"event 3: '{field}' is {json.dumps(value)}; legal: "
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize("field", IDS)
+@pytest.mark.parametrize("value", [None, -1, "gone"])
+def test_the_check_of_the_rtl_reads_the_same_waits(
+    tmp_path: Path, field: str, value: int | str | None
+) -> None:
+    """What is null, unknown or not there is the same for both readers."""
+    events = [*wait(4, 40, 8, wait_on_cuda_event_record_corr_id=3), *wait(5, 45, 8)]
+    arguments = events[1]["args"] | {"wait_on_stream": 7, "wait_on_cuda_event_id": 2}
+    if value == "gone":
+        del arguments[field]
+    else:
+        arguments[field] = value
+    events[1]["args"] = arguments
+    # A second event of the wait, which knows nothing.
+    events.append(events[1] | {"args": arguments | {"stream": -1}})
+    others = [launched(1, 10, 50, 7), launched(2, 20, 60, 6), [record(3, 30)]]
+    found = read(tmp_path, *others, events, launched(6, 60, 200, 8))
+    asked = sorted(pair for pairs in found.asked for pair in pairs)
+    assert asked
+    assert sorted(wait_check.awaited(tmp_path / "trace.json")) == asked
 
 
 def reduced(

@@ -15,6 +15,7 @@ from tb.support.trace_files import DEVICE, call, document, kernel, write
 from warploom_sim import cli
 from warploom_sim.replay import recount
 from warploom_sim.traces import trace_reader
+from warploom_sim.traces.gpus import GPUS
 from warploom_spec import WarploomError
 
 TRACES = Path(__file__).parents[3] / "traces"
@@ -223,14 +224,16 @@ def test_a_kernel_without_a_name(tmp_path: Path) -> None:
     assert refusal(write(tmp_path, content)) == "event 2: field 'name' is missing"
 
 
-@pytest.mark.parametrize("value", [-1, -0.5, float("nan"), float("inf"), 10**400, True, "5", None])
+@pytest.mark.parametrize(
+    "value", [-1, -0.5, float("nan"), float("inf"), 2**53 + 1, 1e308, 10**400, True, "5", None]
+)
 @pytest.mark.parametrize("field", ["dur", "ts"])
 def test_a_time_that_is_none(tmp_path: Path, field: str, value: Any) -> None:
     content = document()
     content["traceEvents"][2][field] = value
     message = refusal(write(tmp_path, content))
     assert message.startswith(f"event 2 (\"kernel1\"): '{field}' is {json.dumps(value)[:60]}")
-    assert message.endswith("; legal: a finite number from 0")
+    assert message.endswith(f"; legal: a number from 0 to {2**53}")
 
 
 @pytest.mark.parametrize("value", [-1, 1.0, True, "7", None, [7], 2**63])
@@ -253,6 +256,28 @@ def test_dimensions_that_are_none(tmp_path: Path, field: str, value: Any) -> Non
     content["traceEvents"][2]["args"][field] = value
     expected = f"event 2 (\"kernel1\"): '{field}' is {json.dumps(value)}; legal: three integers"
     assert refusal(write(tmp_path, content)).startswith(expected)
+
+
+def test_blocks_per_sm_that_no_gpu_has(tmp_path: Path) -> None:
+    content = document() | {"deviceProperties": []}
+    for event in content["traceEvents"][2:]:
+        event["args"]["blocks per SM"] = 1e-320
+    assert refusal(write(tmp_path, content)).endswith("(name the recorded GPU with --gpu)")
+
+
+def test_a_capability_that_is_a_list_gives_way_to_a_named_gpu(tmp_path: Path) -> None:
+    content = document()
+    content["deviceProperties"][0]["computeMajor"] = [9]
+    path = write(tmp_path, content)
+    assert refusal(path).startswith("deviceProperties 0: 'computeMajor' is [9]; legal: ")
+    trace = trace_reader.load(path, gpu=GPUS["H100"])
+    assert {device.name for device in trace.devices.values()} == {GPUS["H100"].name}
+
+
+def test_a_byte_that_is_no_blank_is_not_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "trace.json"
+    path.write_bytes(b"\x1f")
+    assert refusal(path).startswith("not JSON")
 
 
 def test_an_event_that_is_no_object(tmp_path: Path) -> None:
@@ -351,6 +376,14 @@ def test_the_command_refuses_in_one_line_and_writes_nothing(
     assert result.stderr.startswith(f"Error: {path}: ")
     assert result.stderr.count("\n") == 1
     assert [file.name for file in tmp_path.iterdir()] == ["trace.json"]
+
+
+def test_a_path_with_brackets_is_shown_as_it_is(tmp_path: Path) -> None:
+    folder = tmp_path / "a[fp16]"
+    folder.mkdir()
+    done = CliRunner().invoke(cli.main, ["trace", "info", str(write(folder, document()))])
+    assert done.exit_code == 0
+    assert "a[fp16]" in "".join(done.stdout.split())
 
 
 # --- kernels without a launch call, several GPUs, large files ------------------------------------

@@ -352,6 +352,13 @@ def test_a_kernels_name_may_hold_anything(tmp_path: Path) -> None:
     assert "<b>made & up</b>.json" in page.text
 
 
+def test_half_a_character_is_written_as_its_escape(tmp_path: Path) -> None:
+    run = replay(write(tmp_path, random_document(random.Random(3), 2)), "tiny", time_scale="1/32")
+    file = tmp_path / "r.html"
+    write_report(file, [Run(replay=run, figures=plain(run), command="warploom sim \ud800")])
+    assert "warploom sim \\ud800" in file.read_text()
+
+
 def test_450_000_blocks_stay_small_and_quick_to_open(tmp_path: Path) -> None:
     run = replay(RESNET, "default", time_scale="1/32")
     assert len(run.blocks) > 450_000

@@ -261,3 +261,9 @@ def test_two_runs_have_groups_of_their_own(tmp_path: Path, run: Replay) -> None:
     names = [name for _, name in found.tracks.values()]
     assert len(set(names)) == len(names)
     assert {"a, SM 1 slot 3", "b, stream 0", "a, launches waiting"} <= set(names)
+
+
+def test_a_name_that_utf_8_has_not_is_written_all_the_same(tmp_path: Path) -> None:
+    with new_timeline(tmp_path / "t.pftrace") as timeline:
+        timeline.instant(timeline.track(timeline.group("a"), "b"), 7, "kernel\ud800")
+    assert read(tmp_path / "t.pftrace").marks == [("kernel\\ud800", 7)]

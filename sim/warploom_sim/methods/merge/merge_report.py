@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from warploom_sim.methods import WITHOUT_CONTENTION
@@ -23,7 +24,7 @@ _LABELS: Final = {
 
 def show(console: Console, figures: Mapping[str, Any]) -> None:
     """Print what ran, and the cycles of each mode beside those of separate launches."""
-    what = Table("figure", "value", title=str(figures["file"]))
+    what = Table("figure", "value", title=escape(str(figures["file"])))
     for name, value in figures.items():
         if name not in _APART:
             text = f"{value:,}" if isinstance(value, int) else str(value)

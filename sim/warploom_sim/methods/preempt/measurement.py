@@ -31,6 +31,7 @@ from warploom_sim.plots import check_plot
 from warploom_sim.screen import progress_bar, table_console, working
 from warploom_sim.traces import trace_reader
 from warploom_sim.traces.gpus import Gpu
+from warploom_sim.traces.trace_file import refuse_pipe
 from warploom_sim.traces.trace_reader import Trace
 from warploom_spec import Config, WarploomError
 
@@ -119,10 +120,13 @@ def run(options: PreemptOptions) -> list[str]:
         If a trace, an option or the simulator is refused. Nothing was run or written then.
     """
     event_model.check_policy(options.config)
+    _check_sides(options)
     if options.plot:
         check_plot(options.plot)
     if options.rtl:
         simulators.require(SIMULATOR)
+        for path in options.traces:
+            refuse_pipe(path)
     traces = read_traces(options)
     workload = load(options, traces)
     problems: list[str] = []
@@ -247,19 +251,23 @@ def load(options: PreemptOptions, traces: Sequence[Trace]) -> Workload:
     WarploomError
         If a launch or ``--urgent`` is refused.
     """
-    if len(traces) == 2 and options.urgent is None:
+    if options.urgent is None:
         low, urgent = traces
-    elif len(traces) == 1 and options.urgent is not None:
-        low, urgent = (select(traces[0], options.urgent, wanted) for wanted in (False, True))
     else:
-        given = "no --urgent" if options.urgent is None else f"--urgent {options.urgent}"
-        raise WarploomError(
-            f"traces are {len(traces)}, with {given}; legal: two, LOW and HIGH, or one with"
-            " --urgent STREAM"
-        )
+        low, urgent = (select(traces[0], options.urgent, wanted) for wanted in (False, True))
     return make_workload(
         low, urgent, options.config, options.time_scale, keeps_waits=options.keeps_waits
     )
+
+
+def _check_sides(options: PreemptOptions) -> None:
+    """Demand a low and an urgent side."""
+    if len(options.traces) != (2 if options.urgent is None else 1):
+        given = "no --urgent" if options.urgent is None else f"--urgent {options.urgent}"
+        raise WarploomError(
+            f"traces are {len(options.traces)}, with {given}; legal: two, LOW and HIGH, or one with"
+            " --urgent STREAM"
+        )
 
 
 def _dropped(options: PreemptOptions, trace: Trace) -> int:

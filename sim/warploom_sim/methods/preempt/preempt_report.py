@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from warploom_sim.methods import WITHOUT_CONTENTION
@@ -80,7 +81,8 @@ def _latencies(console: Console, figures: Mapping[str, Any]) -> None:
     times = (f"{each}, us" for each in _LATENCY)
     table = _table("", *_LATENCY.values(), *times, title=title, caption=_assumption(figures))
     for name, run in _runs(figures).items():
-        cycles = (f"{run[each]:,.0f}" for each in _LATENCY)
+        # A median of two lies between them.
+        cycles = (f"{run[each]:,.1f}".removesuffix(".0") for each in _LATENCY)
         table.add_row(name, *cycles, *(f"{run[f'{each}_us']:,.3f}" for each in _LATENCY))
     console.print(table)
 
@@ -151,7 +153,7 @@ def _assumption(figures: Mapping[str, Any]) -> str:
 
 
 def _table(first: str, *headings: str, title: str, caption: str | None = None) -> Table:
-    table = Table(first, title=title, caption=caption)
+    table = Table(first, title=escape(title), caption=caption)
     for heading in headings:
         table.add_column(heading, justify="right")
     return table
