@@ -120,6 +120,7 @@ class Seen:
         if fate in FATES:
             counts[f"a record's fate is {fate}"] += 1
         counts["a record of a PREEMPT"] += data >> 11 & 7 == RecordKind.PREEMPT
+        # It says so if the launch was killed.
         counts["a record of a launch that was put back"] += data >> 14 & 7 > 0
         counts["a record of a launch that ran too long"] += data & 0xFF == QueueCode.TIMEOUT
 

@@ -143,7 +143,7 @@ HOST_FAULTS = {
         "the threshold 3, and `irq` was 1",
     ),
     "status": (
-        Change(HostRegisters, "_interrupt", ": status,", ": status[1:],"),
+        Change(HostRegisters, "_interrupt", ": status,", ": status & 0xFFFF_FFFE,"),
         "IRQ_STATUS has bit 0 at 0",
     ),
     "refused": (
