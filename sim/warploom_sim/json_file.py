@@ -20,14 +20,14 @@ def write_json(path: Path, figures: object) -> None:
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
-    """Write a text or bytes; what a link points to is written, not the link.
-
-    A kernel's name may hold half a character, which UTF-8 has not: it is written as its escape.
-    """
+    """Write a text or bytes; what a link points to is written, not the link."""
     with whole_file(path) as file:
-        if isinstance(content, str):
-            content = content.encode("utf-8", "backslashreplace")
-        file.write(content)
+        file.write(utf_8(content) if isinstance(content, str) else content)
+
+
+def utf_8(text: str) -> bytes:
+    """Return a text in UTF-8. Half a character, as a kernel's name may hold, becomes its escape."""
+    return text.encode("utf-8", "backslashreplace")
 
 
 def write_together(texts: Mapping[Path, str]) -> None:

@@ -13,8 +13,6 @@ POLICIES: Final = ("first_fit", "round_robin", "least_loaded", "freed_first")
 ORDER_TABLE_POLICIES: Final = ("freed_first",)
 RECLAIMS: Final = ("in_order", "out_of_order")
 WARP_SIZES: Final = (2, 4, 8, 16, 32, 64)
-#: Integer fields that are powers of two.
-_POWERS: Final = ("queue_depth",)
 
 # Widths of a launch's dimensions as it arrives, the same for every preset, so that a small
 # configuration can see and refuse what is too large for it.
@@ -23,10 +21,10 @@ BLOCK_FIELD_BITS: Final = (11, 11, 7)
 BLOCK_LIMITS: Final = (1024, 1024, 64)
 
 
-def _int(default: int, low: int, high: int, meaning: str) -> int:
-    """Declare an integer field with its legal range and its meaning."""
+def _int(default: int, low: int, high: int, meaning: str, *, power: bool = False) -> int:
+    """Declare an integer field with its legal range and its meaning; maybe a power of two."""
     return dataclasses.field(
-        default=default, metadata={"low": low, "high": high, "meaning": meaning}
+        default=default, metadata={"low": low, "high": high, "meaning": meaning, "power": power}
     )
 
 
@@ -41,7 +39,8 @@ class Config:
 
     Every integer field has a legal range; :class:`WarploomError` names the field, its value and the
     range when it is left. Widths derived from the fields are properties. A field's metadata hold
-    its ``meaning``, an integer field's also its range: ``low`` and ``high``.
+    its ``meaning``, an integer field's also its range: ``low`` and ``high``, and whether it is a
+    ``power`` of two.
     """
 
     sms: int = _int(8, 1, 256, "Streaming multiprocessors behind the dispatcher.")
@@ -110,6 +109,7 @@ class Config:
         64,
         "Unfinished launches of one priority, at most, a power of two. There are records for 4 of "
         "it plus 4.",
+        power=True,
     )
     launch_waits: int = _int(
         2, 0, 4, "Launches of other streams that one launch may wait for, as pairs."
@@ -209,16 +209,11 @@ class Config:
         return self.max_tables.bit_length()
 
 
-def _check_int(name: str, value: object, legal: Mapping[str, int]) -> None:
+def _check_int(name: str, value: Any, legal: Mapping[str, int]) -> None:
     low, high = legal["low"], legal["high"]
-    is_power = name in _POWERS
-    if (
-        not isinstance(value, int)
-        or isinstance(value, bool)
-        or not low <= value <= high
-        or (is_power and value & (value - 1))
-    ):
-        powers = "powers of two from " * is_power
+    is_whole = isinstance(value, int) and not isinstance(value, bool)
+    if not is_whole or not low <= value <= high or (legal["power"] and value & (value - 1)):
+        powers = "powers of two from " * legal["power"]
         raise WarploomError(f"{name} is {value!r}; legal: {powers}{low} to {high}")
 
 

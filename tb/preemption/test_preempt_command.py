@@ -267,8 +267,9 @@ def test_json_and_plot_have_a_file_each(trace, tmp_path):
     assert f"{str(same)!r} is what --json writes" in done.stderr
 
 
-def test_the_number_of_traces_is_judged_before_any_is_read(trace):
-    done = preempt(trace, trace, "--urgent", 20)
+def test_the_number_of_traces_is_judged_before_any_is_read(tmp_path):
+    (tmp_path / "no_trace").write_text("neither JSON nor gzip")
+    done = preempt(tmp_path / "no_trace", tmp_path / "no_trace", "--urgent", 20)
     assert done.exit_code == 2
     assert done.stderr.splitlines() == [
         "Error: traces are 2, with --urgent 20; legal: two, LOW and HIGH, or one with --urgent"

@@ -84,7 +84,6 @@ def read_trace(request: ReplayRequest) -> Trace:
     WarploomError
         If the trace is refused.
     """
-    refuse_pipe(request.trace)
     trace = trace_reader.load(
         request.trace, device=request.device, strict=request.strict, gpu=request.recorded_gpu
     )
@@ -101,6 +100,8 @@ def prepare(request: ReplayRequest) -> Job:
     WarploomError
         If the trace, its configuration or a planted fault is refused.
     """
+    if request.rtl:
+        refuse_pipe(request.trace)
     trace = read_trace(request)
     config = config_of(request, trace)
     return prepare_launches(trace, config, request, flip_of(request, config))

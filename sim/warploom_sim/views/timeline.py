@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
-from warploom_sim.json_file import whole_file
+from warploom_sim.json_file import utf_8, whole_file
 from warploom_spec.extras import need
 
 #: All packets are one sequence: what a name stands for is sent once.
@@ -128,9 +128,7 @@ class Timeline:
         if name not in self._names:
             self._names[name] = len(self._names) + 1
             entry = packet.interned_data.event_names.add()
-            # A recorded name may have half of a surrogate, which UTF-8 has not.
-            entry.iid = self._names[name]
-            entry.name = name.encode("utf-8", "backslashreplace").decode()
+            entry.iid, entry.name = self._names[name], utf_8(name).decode()
         return self._names[name]
 
     def _packet(self) -> Any:

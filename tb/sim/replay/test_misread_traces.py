@@ -1,5 +1,6 @@
 """What a replay says when it reads less or otherwise than the trace holds."""
 
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -107,6 +108,13 @@ def test_launches_that_are_lost_after_reading_are_found(trace: Path) -> None:
     assert unread(19, None) == unread(19, 100)
     assert unread(19, None) == ["19 launches made of 20 kernel events of 160 blocks, instead of 20"]
     assert len(unread(4, 5)) == 1
+
+
+def test_a_pipe_is_refused_since_the_trace_is_read_twice(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    code, _, said = sim(tmp_path / "pipe")
+    assert code == 2
+    assert said.endswith("pipe: is no regular file; legal: a file, which is read twice\n")
 
 
 def test_a_call_without_an_id_counts_for_nothing(tmp_path: Path) -> None:
