@@ -7,9 +7,11 @@ from warploom_golden.replay.event_constants import MOST_SLOTS, MOST_SMS
 from warploom_spec import Config
 
 
-def _int(default: int, high: int) -> int:
-    """Declare an integer field with its legal range, from 1."""
-    return dataclasses.field(default=default, metadata={"low": 1, "high": high})
+def _wider(name: str, high: int) -> int:
+    """Declare a field of `Config` again, from 1 to another limit."""
+    default: int = getattr(Config, name)
+    metadata = Config.__dataclass_fields__[name].metadata | {"low": 1, "high": high}
+    return dataclasses.field(default=default, metadata=metadata)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,9 +24,9 @@ class ModelConfig(Config):
         As in `Config`. Amounts that one block takes keep the widths of a launch's fields.
     """
 
-    sms: int = _int(Config.sms, MOST_SMS)
-    block_slots: int = _int(Config.block_slots, MOST_SLOTS)
-    warp_slots: int = _int(Config.warp_slots, MOST_SLOTS)
-    register_units: int = _int(Config.register_units, 4096)
-    shared_units: int = _int(Config.shared_units, 8192)
-    barriers: int = _int(Config.barriers, 1024)
+    sms: int = _wider("sms", MOST_SMS)
+    block_slots: int = _wider("block_slots", MOST_SLOTS)
+    warp_slots: int = _wider("warp_slots", MOST_SLOTS)
+    register_units: int = _wider("register_units", 4096)
+    shared_units: int = _wider("shared_units", 8192)
+    barriers: int = _wider("barriers", 1024)
