@@ -19,6 +19,25 @@ from warploom_spec.config import RECLAIMS
 TRACES = Path(__file__).parents[2] / "traces"
 CASES = [(policy, reclaim, None) for policy in PREDICTED_POLICIES for reclaim in RECLAIMS]
 CASES += [(policy, reclaim, 16) for policy, reclaim, _ in CASES]
+#: Of these every launch is sent in stream 0; cycles more than in one line, at most.
+TRACES_IN_ONE_STREAM = (
+    *("stencil3d_shapes", "resnet50_infer", "two_streams_priority"),
+    *("llama_generate", "gpt2_generate"),
+)
+CYCLES_MORE = 4
+
+
+@pytest.mark.parametrize("name", TRACES_IN_ONE_STREAM)
+def test_a_whole_trace_in_one_stream_takes_hardly_longer_than_in_one_line(name):
+    config = preset("default")
+    trace = trace_reader.load(TRACES / f"{name}.json.gz")
+    made = make_launches(trace, config, Fraction(1, 32))
+    launches = [replace(launch, stream=0) for launch in made]
+    line = run_line(launches, config, seed=1)
+    model = QueuedModel(config, seed=1, log=1)
+    model.run(OrderedHost([SentLaunch(launch) for launch in launches]))
+    assert len(model.log.records) == len(launches) > 40
+    assert 0 <= model.log.records[-1].made + 1 - line.cycles <= CYCLES_MORE
 
 
 @pytest.mark.parametrize(("policy", "reclaim", "knee"), deep_but([CASES[0], CASES[-1]], CASES))

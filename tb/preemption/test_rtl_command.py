@@ -6,9 +6,9 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from tb.preemption.patent_streams import FlagCheckBlock
 from tb.preemption.rtl_runs import setting, small_workload
 from tb.support import trace_files
+from warploom_golden.preemption.streams import FlagCheckBlock
 from warploom_sim.cli import main
 from warploom_sim.cosim import simulators
 from warploom_sim.methods.preempt import measure, rtl_measurement, rtl_run

@@ -2,11 +2,16 @@
 
 from dataclasses import replace
 
-from tb.preemption.patent_streams import AllSubmitted, FlagCheckBlock, OneFlag, OnlyNotExecuted
 from tb.preemption.queued_script import QueuedScript, run
 from tb.preemption.script import TINY
 from tb.preemption.test_queued_random import problems
-from warploom_golden.preemption.streams import EventQueue
+from warploom_golden.preemption.streams import (
+    AllSubmitted,
+    EventQueue,
+    FlagCheckBlock,
+    OneFlag,
+    OnlyNotExecuted,
+)
 from warploom_spec import Fate
 from warploom_spec.queue import Mode
 

@@ -1,17 +1,21 @@
-"""The uncorrected rules of patent CN115408135A with streams as queues: a queue for each rule."""
+"""The uncorrected rules of patent CN115408135A with streams as queues: a queue for each rule.
 
-from warploom_golden.preemption.streams import EventQueue
-from warploom_golden.preemption.streams.event_launch import StopCode
+Options of the model, to see what each rule breaks: ``QueuedModel(config, queue=OneFlag)``.
+"""
+
+from warploom_golden.preemption.streams.event_launch import Launch, Resident, StopCode
 from warploom_golden.preemption.streams.event_places import Places
+from warploom_golden.preemption.streams.event_queue import EventQueue
+from warploom_golden.replay.event_dispatcher import End
 from warploom_spec import Fate
 from warploom_spec.queue import FinalFate
 
 
 class _TornPlaces(Places):
-    def _started_stop(self, launch):
+    def _started_stop(self, launch: Launch) -> StopCode:
         return StopCode.DRAIN
 
-    def _suspend(self, launch, end):
+    def _suspend(self, launch: Launch, end: End) -> None:
         # The host takes the kernel for killed, and submits it again from block 0.
         super()._suspend(launch, end)
         if launch.started:
@@ -25,7 +29,7 @@ class FlagCheckBlock(EventQueue):
 
 
 class _AllSubmittedPlaces(Places):
-    def _started_stop(self, launch):
+    def _started_stop(self, launch: Launch) -> StopCode:
         queue = self._state.stream_of(launch).unfinished
         if all(each.descriptor.idempotent for each in queue):
             return super()._started_stop(launch)
@@ -39,19 +43,19 @@ class AllSubmitted(EventQueue):
 
 
 class _OneFlagPlaces(Places):
-    def _exits(self, launch):
+    def _exits(self, launch: Launch) -> bool:
         """Tell whether a launch sees the flag of another stream."""
         s = self._state
         flags = [s.view.flag(each) for each in s.streams if each.unfinished]
         return any(flags) and not s.view.flag(s.stream_of(launch))
 
-    def _stop(self, resident, over):
+    def _stop(self, resident: Resident, over: bool) -> StopCode:
         unstarted = not resident.is_started and not resident.stopping
         if unstarted and self._exits(resident.launch):
             return StopCode.SKIP
         return super()._stop(resident, over)
 
-    def _final(self, resident, end):
+    def _final(self, resident: Resident, end: End) -> tuple[FinalFate, int] | None:
         if end.fate is Fate.SKIPPED and self._exits(resident.launch):
             return FinalFate.FINISHED, 0
         return super()._final(resident, end)
@@ -64,7 +68,7 @@ class OneFlag(EventQueue):
 
 
 class _ForgettingPlaces(Places):
-    def _suspend(self, launch, end):
+    def _suspend(self, launch: Launch, end: End) -> None:
         if end.fate is Fate.KILLED:
             self._state.end_launch(launch)
         else:
