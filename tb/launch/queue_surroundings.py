@@ -16,7 +16,7 @@ SETTLED = 10
 
 
 class QueueSurroundings:
-    """LaunchCheck, hosts, index filter, dispatcher and CompletionQueue.
+    """LaunchCheck, hosts, index filter, dispatcher and RecordQueue.
 
     A busy time is followed by a quiet one, in which no launch comes, all streams are resumed and
     each residence ends; then `idle` must come. Instead of a quiet time a soft reset may come.

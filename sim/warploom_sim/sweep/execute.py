@@ -16,6 +16,7 @@ from warploom_spec import WarploomError
 
 if TYPE_CHECKING:
     from warploom_sim.replay.analysis.running import RunFigures
+    from warploom_sim.replay.replay_job import Job
     from warploom_sim.traces.trace_reader import Trace
 
 #: Traces that this process has read, by what decides about what is read.
@@ -55,19 +56,20 @@ def execute(run: Run, trace: bytes) -> Finished:
     once.
     """
     # NumPy and Numba are the worker's to import, not the client's.
-    from warploom_sim.sweep.run_figures import run_figures
+    from warploom_sim.sweep.run_figures import EVENT_WAITS, run_figures
 
     made_by = _sources(run.request.rtl)
     began = time.monotonic()
     try:
-        found = _with_rtl(run, trace) if run.request.rtl else _model_alone(run, trace)
+        job, found = (_with_rtl if run.request.rtl else _model_alone)(run, trace)
     except (MismatchError, ProgramError, WarploomError) as error:
         return Finished(None, made_by, str(error), type(error))
     row = run.identity() | run_figures(found, run.request.time_scale)
+    row |= {name: getattr(job, name) for name in EVENT_WAITS}
     return Finished(row | {"wall_s": round(time.monotonic() - began, 3)}, made_by)
 
 
-def _model_alone(run: Run, content: bytes) -> "RunFigures":
+def _model_alone(run: Run, content: bytes) -> tuple["Job", "RunFigures"]:
     from warploom_sim.replay.replay_job import figures_alone, prepare_launches, read_trace
 
     request = run.request
@@ -80,10 +82,11 @@ def _model_alone(run: Run, content: bytes) -> "RunFigures":
     trace = dataclasses.replace(_read[key], path=run.trace)
     # Only a time scale below 1 can make the dispatch rate limit.
     limits = request.time_scale < 1
-    return figures_alone(prepare_launches(trace, run.config, request), limits=limits)
+    job = prepare_launches(trace, run.config, request)
+    return job, figures_alone(job, limits=limits)
 
 
-def _with_rtl(run: Run, content: bytes) -> "RunFigures":
+def _with_rtl(run: Run, content: bytes) -> tuple["Job", "RunFigures"]:
     from warploom_sim.cosim import simulators
     from warploom_sim.replay import rtl_replay
     from warploom_sim.replay.replay_job import prepare
@@ -91,10 +94,11 @@ def _with_rtl(run: Run, content: bytes) -> "RunFigures":
     assert run.request.simulator
     simulators.require(run.request.simulator)
     with _file(run, content) as path:
-        outcome = rtl_replay.run_one(prepare(run.request.of(path)))
+        job = prepare(run.request.of(path))
+        outcome = rtl_replay.run_one(job)
         if outcome.found is None:
             raise MismatchError(*outcome.problems)
-        return outcome.found
+        return job, outcome.found
 
 
 @contextmanager

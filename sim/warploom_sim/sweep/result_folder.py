@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from warploom_sim.json_file import write_whole
 from warploom_sim.sweep.plan import Run, parts
-from warploom_sim.sweep.run_figures import GROUPS, SHARES
+from warploom_sim.sweep.run_figures import EVENT_WAITS, GROUPS, SHARES
 from warploom_spec import WarploomError
 from warploom_spec.extras import need
 
@@ -81,7 +81,7 @@ class ResultFolder:
         kinds |= {one.key: types[one.kind.column] for one in parts().values()}
         del kinds["simulator"]
         kinds |= {"set": arrow.list_(text)}
-        kinds |= dict.fromkeys((*_COUNTS, "history_hits"), whole)
+        kinds |= dict.fromkeys((*_COUNTS, "history_hits", *EVENT_WAITS), whole)
         kinds |= dict.fromkeys((*_SHARES, "wall_s"), share)
         for group, names in GROUPS.items():
             kind = share if group in SHARES else whole
@@ -103,5 +103,5 @@ def _nested(columns: Mapping[str, Any], run: Run) -> Row:
     figures = {name: columns[name] for name in (*_COUNTS, *_SHARES)}
     for group, names in GROUPS.items():
         figures[group] = {name: columns[f"{group}_{name}"] for name in names}
-    rest = {name: columns[name] for name in ("history_hits", "wall_s")}
+    rest = {name: columns[name] for name in ("history_hits", *EVENT_WAITS, "wall_s")}
     return {**run.identity(), **figures, **rest}

@@ -14,6 +14,8 @@ from warploom_spec import RESOURCES, STALL_CAUSES, Fate
 
 #: Percentiles of a launch's latency, of the SM time that it loses at its end, and for how long.
 PERCENTILES: Final = {"p50": 50, "p95": 95, "p99": 99}
+#: How many of a trace's waits for events a run keeps, and how many it does not: of its job.
+EVENT_WAITS: Final = ("event_waits_kept", "event_waits_ignored")
 #: Figures that have one value for each of several names.
 GROUPS: Final[dict[str, tuple[str, ...]]] = {
     "occupancy": RESOURCES,

@@ -182,9 +182,14 @@ def test_events_and_priorities(tmp_path: Path, here: list[str]) -> None:
     for row in rows:
         run = replay(trace, "tiny", events=row["events"], priorities=("0=2", "1=3"))
         assert (row["cycles"], row["stalls"]) == (run.cycles, run.stalls)
+        assert row["event_waits_kept"] == run.event_waits_kept
+        assert row["event_waits_ignored"] == run.event_waits_ignored
     assert rows[0]["cycles"] != rows[1]["cycles"]
+    assert rows[0]["event_waits_kept"] == rows[1]["event_waits_ignored"] > 0
     kept = pyarrow.parquet.read_table(results).to_pylist()
     assert {row["priority"] for row in kept} == {"0=2 1=3"}
+    waits = {(row["event_waits_kept"], row["event_waits_ignored"]) for row in kept}
+    assert waits == {(row["event_waits_kept"], row["event_waits_ignored"]) for row in rows}
     assert len(here) == 2
 
 

@@ -17,7 +17,13 @@ from warploom_sim import replay
 from warploom_sim.replay.replay_result import REFUSED, Replay
 from warploom_sim.sweep.plan import Run, plan
 from warploom_sim.sweep.result_folder import ResultFolder
-from warploom_sim.sweep.run_figures import GROUPS, PERCENTILES, percentiles, run_figures
+from warploom_sim.sweep.run_figures import (
+    EVENT_WAITS,
+    GROUPS,
+    PERCENTILES,
+    percentiles,
+    run_figures,
+)
 from warploom_sim.sweep.table import time_scale_warning
 from warploom_spec import WarploomError
 
@@ -41,7 +47,7 @@ def result(trace: Path) -> Replay:
 
 
 def row_of(run: Run, result: Replay) -> dict[str, Any]:
-    return run.identity() | run_figures(result) | {"wall_s": 1.5}
+    return run.identity() | run_figures(result) | dict.fromkeys(EVENT_WAITS, 2) | {"wall_s": 1.5}
 
 
 def test_percentiles_are_values_that_so_many_do_not_exceed() -> None:
