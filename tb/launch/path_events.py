@@ -41,6 +41,7 @@ NEAR_THE_WRAPS: Final = {
     "first_clock": (1 << 64) - 1500,
     "first_number": (1 << 32) - 3,
 }
+#: No port tells of a drain: `test_launch_path_aborts` has the ABORT of a launch that is drained.
 NAMES = (
     *(f"refused: {why}" for why in (*REFUSALS.values(), "LaunchCheck")),
     *(f"failed: {why}" for why in FAILURES.values()),
@@ -54,7 +55,7 @@ NAMES = (
     *("a later launch of a stream beside the earlier one", "restart", "restart with records"),
     *("restart with a command or an ABORT", "restart with a pop", "all records are reserved"),
     *("an SM is lost with two launches", "a launch of mode wait beside a higher one"),
-    "yielded, and goes on",
+    *("an ABORT finds a launch that was aborted already", "yielded, and goes on"),
 )
 
 
@@ -64,6 +65,11 @@ class PathEvents(PathLedger):
     def __init__(self, config: Config):
         self._counts: Counter[str] = Counter(dict.fromkeys(NAMES, 0))
         super().__init__(config)
+
+    def reset(self) -> None:
+        """Forget everything but the counts."""
+        super().reset()
+        self._found_aborts: set[int] = set()
 
     def counts(self) -> dict[str, int]:
         """Return how often each case happened."""
@@ -138,6 +144,11 @@ class PathEvents(PathLedger):
         if outputs["abort_answer"]:
             code = self._code.unpack(outputs["abort_answer"])["code"]
             self.note("an ABORT finds none" if code else "an ABORT finds its launch")
+            entry = self.entries.get(self._named or 0)
+            if not code and entry is not None and entry.record is None:
+                again = entry.ticket in self._found_aborts
+                self.note("an ABORT finds a launch that was aborted already", again)
+                self._found_aborts.add(entry.ticket)
 
     def _count_ends(self, outputs: dict[str, int]) -> None:
         """Count records and put-backs, before the ledger takes them in."""

@@ -57,6 +57,7 @@ NAMES = (
         for does in ("waits", "runs", "is suspended", "has a place")
     ),
     *("ABORT of an unknown ticket", "ABORT of a launch in the line"),
+    *("ABORT of a launch that is drained", "ABORT of a launch that was aborted already"),
     *("a wait ends while its head is loaded", "handed over beside an end", "both places taken"),
     *("cancel with a decision", "cancel, then a decision", "cancel without a decision"),
     *("restart", "soft reset with launches in places", "soft reset with suspended launches"),
@@ -82,6 +83,7 @@ class QueueEvents(QueueLedger):
         self._cancelled = 0
         self._named: Entry | None = None
         self._line_aborts: set[int] = set()
+        self._found_aborts: set[int] = set()
         self._loading: dict[int, tuple[int, list[tuple[int, int]]]] = {}
 
     def counts(self) -> dict[str, int]:
@@ -143,6 +145,12 @@ class QueueEvents(QueueLedger):
                 self._note(
                     "ABORT of a launch that has a place", held is not None and not held.begun
                 )
+                # The kill of the ABORT itself stands at `stop` in the cycle after its answer.
+                drained = held is not None and held.begun and held.stops == {Stop.DRAIN}
+                self._note("ABORT of a launch that is drained", drained)
+                again = entry.ticket in self._found_aborts
+                self._note("ABORT of a launch that was aborted already", again)
+                self._found_aborts.add(entry.ticket)
                 self._note("ABORT of a launch that is suspended", entry.suspended)
                 if held is None and not entry.suspended:
                     self._line_aborts.add(entry.ticket)
