@@ -25,7 +25,8 @@ LARGE = (
     *("launch_path", "mailbox_aborts", "block_dispatcher", "launch_check"),
     *("config_filter", "mailbox", "execution_unit", "block_dispatcher_end", "index_iterator"),
     *("block_to_warps", "resource_ranges", "kernel_queue", "kernel_queue_launches"),
-    *("kernel_queue_offers", "kernel_queue_records", "bus_port", "launch_path_room"),
+    *("kernel_queue_offers", "kernel_queue_places", "kernel_queue_records", "bus_port"),
+    "launch_path_room",
 )
 
 

@@ -69,6 +69,8 @@ class QueueView:
         For each place: a launch has it, and is not at ``ended``; its launch has begun.
     place_ticket : list of Value
         Of each place's launch.
+    outstanding, taken : Value
+        Records that were made, and whose place is not free again; one of them is taken.
     """
 
     def __init__(self, b: FormalBench, *, launches: bool = True) -> None:
@@ -78,9 +80,8 @@ class QueueView:
         self._places()
         free = b.free(1, "record_is_taken")
         made = b.register(4, "records_made")
-        #: Records that the host has not popped.
         self.outstanding = made
-        taken = b.value(free & (made != 0), "taken")
+        self.taken = taken = b.value(free & (made != 0), "taken")
         b.m.d.sync += made.eq(made + self.dut.record.valid - taken)
         if b.fault == "early_taken":
             taken = b.before(self.dut.record.valid, "record")

@@ -156,6 +156,9 @@ PROPERTY_RULES: Final[dict[str, dict[str, tuple[int, ...]]]] = {
         "kernel_queue_launches.one_record": (24, 48, 49),
         "kernel_queue_launches.record_or_back": (48, 50),
         "kernel_queue_offers.offered_again": (20, 30, 35),
+        "kernel_queue_places.reserved": (1, 6, 56),
+        "kernel_queue_places.own": (6, 24, 48, 49, 58),
+        "kernel_queue_places.place": (1, 6, 56),
         "kernel_queue_records.place": (1, 6, 56),
     },
     "mailbox": {
