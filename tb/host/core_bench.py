@@ -15,7 +15,7 @@ from warploom_sim.cosim.lockstep import Ports
 from warploom_sim.cosim.lockstep.build import MODEL, built, verilator_objects
 from warploom_sim.cosim.lockstep.validity import Validity
 from warploom_sim.verilog.register_map import c_header
-from warploom_spec import host_packets, layouts, queue_packets
+from warploom_spec import host_packets, layouts, queue_packets, timing
 from warploom_spec.host_commands import INLINE_WORD, WAIT_WORDS
 from warploom_spec.host_registers import registers
 from warploom_spec.queue_packets import FIRST_WAIT_WORD
@@ -93,6 +93,7 @@ def pins_header(config, core):
     lines.append(f"constexpr unsigned PRIORITIES = {1 << config.priority_bits};")
     lines.append(f"constexpr unsigned INLINE_WORD = {INLINE_WORD}, WAIT_WORD = {FIRST_WAIT_WORD};")
     lines.append(f"constexpr unsigned WAIT_WORDS = {WAIT_WORDS};")
+    lines.append(f"constexpr unsigned LOSS = {timing(config).loss};")
     lines.append(f"constexpr unsigned GRID_Y_BITS = {config.grid_bits[1]};")
     return "\n".join([*lines, ""])
 

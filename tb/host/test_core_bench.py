@@ -1,4 +1,4 @@
-"""The core's RTL in benches of C++: orders, random commands, anything at all, soft resets.
+"""The core's RTL in benches of C++: orders, random commands, SMs that fail, anything, soft resets.
 
 What each bench holds stands in ``core_bench/``. Long runs are deep; the default ones are short.
 """
@@ -15,6 +15,7 @@ from warploom.host.front_end import FrontEnd
 from warploom.launch._queue_ends import QueueEnds
 from warploom.launch._queue_streams import QueueStreams
 from warploom.launch._queue_timelines import Timelines
+from warploom_spec import ErrorCode
 from warploom_spec.queue import QueueCode
 
 # One worker, so that the core is built once.
@@ -69,6 +70,38 @@ def test_so_for_a_hundred_thousand_commands(config, seed):
     expected = {0, 1, 2, 3, 16, 29, 32, 45, 47, 48, 49, 50, 51, 52, 53, 54, 56}
     assert codes - {QueueCode.PREEMPT_PENDING} == expected
     assert found["launches aborted"] > 100
+
+
+# Random commands while SMs report faults, hang, fall silent and are lost
+
+
+def misbehaving_sms(program, seed, count):
+    """Run until each hard case has come: every code of a record, ABORT of every state, and so on.
+
+    The bench fails if one of them does not come. A full reset begins a new round.
+    """
+    found = bench(program, "misbehaving_sms", seed=seed, commands=count)
+    assert found["commands"] >= count
+    records = {int(name[14:]) for name in found if name.startswith("records, code ")}
+    assert records == {
+        *(0, ErrorCode.STREAM_BROKEN, ErrorCode.NO_SM, ErrorCode.BLOCK_FAULT, ErrorCode.SM_LOST),
+        QueueCode.TIMEOUT,
+    }
+    assert found["launches finished"] > count // 20
+    return found
+
+
+def test_each_record_has_the_code_that_its_launch_has_earned(tiny, seed):
+    misbehaving_sms(tiny, seed, 2000)
+
+
+@deep
+@pytest.mark.parametrize("config", [TINY, ODD], ids=["tiny", "odd"])
+def test_so_for_a_hundred_thousand_commands_and_many_lost_sms(config, seed):
+    found = misbehaving_sms(built_program(config), seed, 100_000)
+    assert found["rounds with every SM lost"] > 20
+    rare = ("runs", "waits", "handed on", "suspended, killed", "suspended, drained")
+    assert all(found[f"ABORT: {state}"] > 10 for state in rare)
 
 
 # Anything on the bus, at the SMs and at the cores
@@ -146,6 +179,26 @@ WRONG = {
         ("commands", {"seed": 1, "commands": 2000}),
         Change(QueueEnds, "_keep", "kills + (killed & ~kills.all())", "kills"),
         "a record counts other kills",
+    ),
+    "a lost SM breaks no stream": (
+        ("misbehaving_sms", {"seed": 1, "commands": 5000}),
+        Change(QueueStreams, "_flags", "| events.breaks", ""),
+        "accepted, and its stream is broken|begins, and its stream is broken",
+    ),
+    "a CLEAR_STREAM mends nothing": (
+        ("misbehaving_sms", {"seed": 1, "commands": 5000}),
+        Change(QueueStreams, "_flags", "self.broken & ~events.mends", "self.broken"),
+        "its stream is not broken|which its launch has not earned",
+    ),
+    "a time-out ends as an abort": (
+        ("misbehaving_sms", {"seed": 1, "commands": 20_000}),
+        Change(QueueEnds, "_judge", "m.Elif(timeout)", "m.Elif(timeout & 0)"),
+        "a launch is aborted, and nobody asked",
+    ),
+    "LAUNCH_TIMEOUT does not arrive": (
+        ("misbehaving_sms", {"seed": 1, "commands": 5000}),
+        Change(FrontEnd, "_launches", "eq(registers.launch_timeout)", "eq(0)"),
+        "a block runs longer than LAUNCH_TIMEOUT allows|a launch has no record",
     ),
     "no time-out comes": (
         ("storm", {"seed": 1, "accesses": 100_000, "episode": 1000}),

@@ -14,7 +14,7 @@ class Moods : public Agent {
         left_ = random_.between(50, 400);
         // Slow enough to stall, and quick enough that no SM is lost.
         sms_.behaviour.ready = random_.one_of<double>({0.4, 0.7, 1.0});
-        sms_.behaviour.longest = random_.one_of<uint32_t>({1, 4, 20, 60, 400});
+        sms_.behaviour.longest = random_.one_of(longest);
         sms_.behaviour.reads = random_.one_of<double>({0.0, 0.1, 0.9});
         for (auto& unit : units_) {
             unit->behaviour.fail = random_.one_of<double>({0.0, 0.1, 0.5});
@@ -24,6 +24,8 @@ class Moods : public Agent {
         }
     }
     void see() override {}
+    // Most cycles that a block runs.
+    std::vector<uint32_t> longest = {1, 4, 20, 60, 400};
 
   private:
     Random& random_;
@@ -84,48 +86,69 @@ class Clerk : public Agent {
     Record record_;
 };
 
-inline void run_commands(const Arguments& arguments) {
-    Counts counts;
-    Random random(arguments["seed"]);
-    Core core;
-    Master master(core, random, false);
-    Sms sms(core, random);
-    Launches launches(core, sms);
+// All that plays beside the core, from a full reset until each launch has its record.
+class Commands {
+  public:
+    Commands(Core& core, Random& random, Counts& counts)
+        : core(core), counts(counts), master(core, random, false), sms(core, random),
+          launches(core, sms), clerk(core, random, master, launches), moods(random, sms, units) {
+        for (unsigned k = 0; k < UNITS; k++) units.emplace_back(new Unit(core, random, k));
+        for (unsigned k = 0; k < SECTIONS; k++) {
+            Unit* unit = k < UNITS ? units[k].get() : nullptr;
+            workers.emplace_back(new Worker(core, random, master, launches, counts, k, unit));
+        }
+        core.add(&clerk);
+        core.add(&moods);
+    }
+    ~Commands() { core.dismiss(); }
+    // No further commands: every launch ends, and its record is held against what was seen.
+    void finish() {
+        for (auto& worker : workers) worker->stops = worker->releases = true;
+        clerk.hurries = true;
+        for (uint64_t since = core.now; !ended(); core.cycle())
+            core.demand(core.now - since < SILENT, "a launch has no record");
+        launches.check(counts);
+        check_refusals();
+        counts["accesses"] += master.accesses;
+        counts["cycles"] = core.now;
+    }
+
+    Core& core;
+    Counts& counts;
+    Master master;
+    Sms sms;
+    Launches launches;
     std::vector<std::unique_ptr<Unit>> units;
     std::vector<std::unique_ptr<Worker>> workers;
-    for (unsigned k = 0; k < UNITS; k++) units.emplace_back(new Unit(core, random, k));
-    for (unsigned k = 0; k < SECTIONS; k++) {
-        Unit* unit = k < UNITS ? units[k].get() : nullptr;
-        workers.emplace_back(new Worker(core, random, master, launches, counts, k, unit));
-    }
-    Clerk clerk(core, random, master, launches);
-    Moods moods(random, sms, units);
-    core.add(&clerk);
-    core.add(&moods);
-    core.reset();
-    while (counts["commands"] < arguments["commands"]) core.cycle();
-    for (auto& worker : workers) worker->stops = worker->releases = true;
-    clerk.hurries = true;
-    auto ended = [&] {
+    Clerk clerk;
+    Moods moods;
+
+  private:
+    bool ended() const {
         for (auto& worker : workers) {
             if (!worker->idle()) return false;
         }
         return launches.all_recorded() && clerk.idle() && !master.open();
-    };
-    for (uint64_t since = core.now; !ended();) {
-        core.demand(core.now - since < SILENT, "a launch has no record");
-        core.cycle();
     }
-    launches.check(counts);
-    uint64_t refused = clerk.refused;
-    for (auto& worker : workers) refused += worker->refused;
-    core.demand(master.refused == refused, "another access was refused");
-    uint32_t told = 0;
-    master.read_now(WARPLOOM_REFUSED_ADDRESS, &told);
-    core.demand(told == refused, "REFUSED does not count the refusals");
-    counts["refused"] = refused;
-    counts["accesses"] = master.accesses;
-    counts["cycles"] = core.now;
+    void check_refusals() {
+        uint64_t refused = clerk.refused;
+        for (auto& worker : workers) refused += worker->refused;
+        core.demand(master.refused == refused, "another access was refused");
+        uint32_t told = 0;
+        master.read_now(WARPLOOM_REFUSED_ADDRESS, &told);
+        core.demand(told == refused, "REFUSED does not count the refusals");
+        counts["refused"] += refused;
+    }
+};
+
+inline void run_commands(const Arguments& arguments) {
+    Counts counts;
+    Random random(arguments["seed"]);
+    Core core;
+    Commands all(core, random, counts);
+    core.reset();
+    while (counts["commands"] < arguments["commands"]) core.cycle();
+    all.finish();
     counts.print();
 }
 

@@ -158,6 +158,8 @@ class Core {
     }
     const std::map<std::string, Pin>& pins() const { return pins_; }
     void add(Agent* agent) { agents_.push_back(agent); }
+    // Others play from now on.
+    void dismiss() { agents_.clear(); }
     // One clock cycle. It is whole for all, also if one of them finds that something does not hold.
     void cycle() {
         std::optional<Failure> failed;

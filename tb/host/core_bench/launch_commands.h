@@ -18,18 +18,23 @@ struct Command {
     uint32_t first = 0, parts = 0, larger = 0, small = 0, skip = 0;
     uint32_t started = 0;
     uint32_t ticket = 0;
-    bool ended_before = false;
+    // ABORT: what it found as it was rung.
+    std::string found;
     // LAUNCH: may be refused as WAIT_AHEAD.
     bool ahead = false;
     // Commands for streams: which; ABORT_STREAMS: launches that it meets.
     uint32_t mask = 0;
     std::vector<uint32_t> met;
+    uint64_t rung_at = 0;
 };
 
 class LaunchCommands {
   public:
     LaunchCommands(Random& random, Launches& launches, unsigned section)
         : random_(random), launches_(launches), section_(section) {}
+
+    // ABORT and PREEMPT look for launches that they meet.
+    bool aims = false;
 
     Launch launch(Command& c) {
         Launch one;
@@ -70,8 +75,26 @@ class LaunchCommands {
         for (unsigned k = 0; k < 2 * INLINE_ARGS; k++) c.words[INLINE_WORD + k] = random_.word();
         return one;
     }
+    // Let an ABORT name a launch in some state, if there is one.
+    void aim(Command& c) {
+        if (random_.chance(0.2)) return;
+        uint32_t ticket = suspended();
+        if (!ticket) {
+            static const std::vector<std::string> states = {"without a block", "runs",
+                                                            "aborted before"};
+            ticket = launches_.some(random_.one_of(states), random_);
+        }
+        if (ticket) c.ticket = ticket;
+    }
+    // A launch that is suspended; 0: the host knows of none.
+    uint32_t suspended() {
+        uint32_t drained = launches_.some("suspended, drained", random_);
+        return drained ? drained : launches_.some("suspended, killed", random_);
+    }
     void streams(Command& c) {
         c.mask = 1u << random_.below(USED);
+        uint32_t runs = aims && c.kind == PREEMPT ? launches_.some("runs", random_) : 0;
+        if (runs) c.mask = 1u << launches_.stream(runs);
         if (random_.chance(0.3)) c.mask |= random_.word() & ((1u << USED) - 1);
         if (c.kind == RESUME && random_.chance(0.5)) c.mask = (1u << USED) - 1;
         if (random_.chance(0.05)) {
@@ -92,6 +115,7 @@ class LaunchCommands {
         if (c.kind != ABORT_STREAMS) return;
         streams.abort_rung(section_, c.mask);
         c.met = launches_.unfinished(c.mask);
+        c.rung_at = launches_.now();
     }
     // Return the code that a command for streams is to have: its own, if it may have it.
     unsigned answered(Command& c, unsigned code) {
@@ -107,7 +131,7 @@ class LaunchCommands {
             streams.resume_answered(section_, !code);
             break;
         default:
-            launches_.streams_aborted(c.mask, streams.abort_answered(section_), c.met);
+            launches_.streams_aborted(c.mask, streams.abort_answered(section_), c.met, c.rung_at);
             break;
         }
         return may ? code : 0;

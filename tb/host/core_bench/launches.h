@@ -2,64 +2,37 @@
 #ifndef LAUNCHES_H
 #define LAUNCHES_H
 
-#include <array>
-#include <set>
-#include <tuple>
-
-#include "sms.h"
+#include "failures.h"
+#include "launch.h"
+#include "lost_sms.h"
 #include "streams.h"
-#include "warploom_host.h"
-
-// A launch as the host rang it. `code` at the SMs is its number.
-struct Launch {
-    uint32_t gx = 1, gy = 1, gz = 1, dx = 1, index_address = 0, stream = 0;
-    uint32_t warp_registers = 0, shared = 0, barriers = 0, after_previous = 1;
-    uint32_t mode = 0, idempotent = 0;
-    // Streams and counts that it waits for.
-    std::vector<std::pair<uint32_t, uint32_t>> waits;
-    uint64_t rung_at = 0, answered_at = 0;
-    uint32_t ticket = 0;  // 0: none known
-    uint32_t number = 0;  // in its stream, low 16 bits, as the host read it
-    // Since it began, or began again.
-    std::set<std::tuple<unsigned, unsigned, unsigned>> blocks;
-    uint32_t reported = 0, ended_well = 0;
-    // Residences that ended under a kill; the last one did: a further block is the first of all.
-    uint32_t kills = 0;
-    bool begins_again = false;
-    uint64_t first_taken = 0, last_report = 0;  // 0: none
-    // An ABORT_STREAMS met it: it must be aborted; it begins no more after this cycle.
-    bool must_abort = false;
-    uint64_t no_begin_after = ~uint64_t(0);
-
-    uint32_t count() const { return gx * gy * gz; }
-    uint32_t warps() const { return (dx + WARP_SIZE - 1) / WARP_SIZE; }
-};
-
-// A final record's words.
-using Record = std::array<uint32_t, 8>;
-
-inline uint32_t field(const Record& record, uint32_t word, uint32_t shift, uint32_t mask) {
-    return (record[word] & mask) >> shift;
-}
-#define RECORD_FIELD(record, name)                                                   \
-    field(record, WARPLOOM_RECORD_##name##_WORD, WARPLOOM_RECORD_##name##_SHIFT, \
-          WARPLOOM_RECORD_##name##_MASK)
 
 class Launches : public Agent {
   public:
-    Launches(Core& core, Sms& sms) : streams(core), core_(core), used_(SMS) {
-        sms.on_taken = [this](unsigned sm, const Block& block) { taken(sm, block); };
-        sms.on_report = [this](unsigned sm, const Block& block, unsigned status) {
+    Launches(Core& core, Sms& sms)
+        : lost_sms(core, sms), streams(core), failures(core), core_(core), sms_(sms), used_(SMS) {
+        lost_sms.on_offered = [this](unsigned sm, const Block& block) { offered(sm, block); };
+        lost_sms.on_report = [this](unsigned sm, const Block& block, unsigned status) {
             reported(sm, block, status);
         };
+        lost_sms.on_lost = [this](unsigned, const Block& block) { lost(block); };
         sms.on_kill_over = [this](uint64_t id, uint32_t ticket) { killed(id, ticket); };
         core.add(this);
     }
     void drive() override {}
-    void see() override {}
+    void see() override {
+        for (unsigned place = 0; place < 2; place++) {
+            auto found = tickets_.find(sms_.ticket_in(place));
+            if (found != tickets_.end()) launches_.at(found->second).placed = true;
+        }
+    }
     void restart() override { reset_at_ = core_.now; }
 
+    LostSms lost_sms;
     Streams streams;
+    Failures failures;
+    // Called when the host reads that a launch of a stream was lost with an SM.
+    std::function<void(uint32_t stream)> on_broken;
 
     void rung(uint64_t id, const Launch& launch) {
         launches_[id] = launch;
@@ -92,13 +65,49 @@ class Launches : public Agent {
         core_.demand(ticket != 0, "a record without a ticket");
         core_.demand(!records_.count(ticket), "a ticket has two records");
         records_[ticket] = record;
+        if (RECORD_FIELD(record, CODE) != WARPLOOM_ERROR_SM_LOST) return;
+        uint32_t stream = RECORD_FIELD(record, STREAM);
+        failures.breaks(stream, cycle(made));
+        if (on_broken) on_broken(stream);
     }
-    bool is_recorded(uint32_t ticket) const { return records_.count(ticket); }
-    // The answer to an abort; `ended`: the host had the launch's record before.
-    void aborted(uint32_t ticket, bool found, bool ended) {
-        core_.demand(!(found && ended), "an abort finds a launch that has its record");
+    // A launch was refused because of its stream, or because no SM is left.
+    void refused(uint64_t id, unsigned code) {
+        const Launch& launch = launches_.at(id);
+        failures.refused(code, launch.stream, launch.rung_at);
+    }
+    // Of launches that an ABORT may find so, one that the host knows; 0: there is none.
+    uint32_t some(const std::string& wanted, Random& random) const {
+        std::vector<uint32_t> found;
+        for (uint32_t ticket : unfinished(~0u)) {
+            if (state(ticket) == wanted) found.push_back(ticket);
+        }
+        return found.empty() ? 0 : random.one_of(found);
+    }
+    uint64_t now() const { return core_.now; }
+    uint32_t stream(uint32_t ticket) const { return launches_.at(given_.at(ticket)).stream; }
+    // What an ABORT finds, as far as answers, records and ports show it.
+    std::string state(uint32_t ticket) const {
+        auto found = given_.find(ticket);
+        if (found == given_.end()) return "unknown";
+        if (records_.count(ticket)) return "ended";
+        if (aborted_.count(ticket)) return "aborted before";
+        const Launch& launch = launches_.at(found->second);
+        if (!launch.first_offered) return "without a block";
+        if (launch.open() && !launch.begins_again) return "runs";
+        // Nothing of a stream that holds still is near the SMs.
+        if (!streams.still(launch.stream)) return "between";
+        return launch.begins_again ? "suspended, killed" : "suspended, drained";
+    }
+    // The answer to an abort; `before`: what it found as it was rung.
+    void aborted(uint32_t ticket, bool found, const std::string& before, Counts& counts) {
+        core_.demand(!(found && before == "ended"), "an abort finds a launch that has its record");
         core_.demand(!(found && !ticket), "an abort finds a ticket that nobody has");
-        if (found) aborted_.insert(ticket);
+        counts["ABORT: aborted before"] += before == "aborted before";
+        if (!found) return;
+        bool stays = before == "runs" || state(ticket) == before;
+        auto known = given_.find(ticket);
+        if (stays && known != given_.end()) launches_.at(known->second).aborts.insert(before);
+        aborted_.insert(ticket);
     }
     // Launches of some streams that the host knows, and whose record it has not.
     std::vector<uint32_t> unfinished(uint32_t mask) const {
@@ -110,9 +119,10 @@ class Launches : public Agent {
         return all;
     }
     // The answer to an ABORT_STREAMS; `met`: what was unfinished when it was rung.
-    void streams_aborted(uint32_t mask, uint32_t sure, const std::vector<uint32_t>& met) {
+    void streams_aborted(uint32_t mask, uint32_t sure, const std::vector<uint32_t>& met,
+                         uint64_t rung_at) {
         for (uint32_t stream = 0; stream < 32; stream++) {
-            if (mask >> stream & 1) aborted_until_[stream] = core_.now;
+            if (mask >> stream & 1) stream_aborts_[stream].push_back({rung_at, core_.now});
         }
         for (uint32_t ticket : met) {
             Launch& launch = launches_.at(given_.at(ticket));
@@ -137,9 +147,10 @@ class Launches : public Agent {
             core_.demand(launch.number == (stream.size() & 0xFFFF),
                          "a launch has another one's number in its stream");
             counts["blocks"] += launch.blocks.size();
-            core_.demand(launch.reported == launch.blocks.size(), "a block was never reported");
+            core_.demand(!launch.open(), "a block was never reported");
             check_end(given, launch, counts);
             check_times(launch, records_.at(given));
+            check_stream(launch, records_.at(given), counts);
             check_order(launch, stream, in_order);
         }
         core_.demand(records_.size() == given_.size(), "a record of a ticket that nobody got");
@@ -147,6 +158,7 @@ class Launches : public Agent {
         for (uint32_t found : aborted_)
             core_.demand(given_.count(found), "an abort found a ticket that nobody got");
         core_.demand(streams.recorded == streams.given, "a PREEMPT without a record, or the reverse");
+        failures.check_refusals(lost_sms.all_lost_at());
         counts["preemptions"] += streams.given;
     }
 
@@ -163,7 +175,7 @@ class Launches : public Agent {
     void check_end(uint32_t ticket, const Launch& launch, Counts& counts) const {
         const Record& record = records_.at(ticket);
         uint32_t kills = RECORD_FIELD(record, KILLS);
-        core_.demand(RECORD_FIELD(record, CODE) == 0, "a record has a code");
+        check_code(launch, record, counts);
         core_.demand(RECORD_FIELD(record, STREAM) == launch.stream, "a record has another stream");
         core_.demand(!record[3] && !record[4], "a launch's record has a PREEMPT's words");
         // The last residence may have been killed, too: by an abort, or with its last block done.
@@ -181,14 +193,79 @@ class Launches : public Agent {
             core_.demand(!launch.must_abort, "a launch that waited ends well after an ABORT_STREAMS");
             return;
         }
-        core_.demand(RECORD_FIELD(record, FATE) == WARPLOOM_FATE_ABORTED, "a launch failed");
-        auto until = aborted_until_.find(launch.stream);
-        bool with_others = until != aborted_until_.end() && launch.rung_at < until->second;
+        if (RECORD_FIELD(record, FATE) == WARPLOOM_FATE_FAILED) return;
+        core_.demand(RECORD_FIELD(record, FATE) == WARPLOOM_FATE_ABORTED, "a record has no fate");
+        bool with_others = aborted_with_others(launch, cycle(record[7]));
         core_.demand(aborted_.count(ticket) || with_others,
                      "a launch is aborted, and nobody asked");
         counts["launches aborted"]++;
         counts["launches aborted with their streams"] += launch.must_abort;
+        if (!with_others) count_aborts(launch, counts);
     }
+    // An ABORT_STREAMS was under way at some time from its launch to its record.
+    bool aborted_with_others(const Launch& launch, uint64_t made) const {
+        auto found = stream_aborts_.find(launch.stream);
+        if (found == stream_aborts_.end()) return false;
+        for (auto [rung, answered] : found->second) {
+            if (launch.rung_at < answered && rung < made) return true;
+        }
+        return false;
+    }
+    // Hold that a record has the code that its launch has earned: a fault and a lost block always
+    // count, the others only if nothing else has ended the launch.
+    void check_code(const Launch& launch, const Record& record, Counts& counts) const {
+        uint32_t code = RECORD_FIELD(record, CODE);
+        bool failed = RECORD_FIELD(record, FATE) == WARPLOOM_FATE_FAILED;
+        core_.demand(failed == (code != 0), "a record's code and its fate disagree");
+        counts["records, code " + std::to_string(code)]++;
+        uint64_t made = cycle(record[7]), first = cycle(record[6]);
+        uint64_t accepted = cycle(record[5]);
+        uint32_t sure = launch.lost_block  ? WARPLOOM_ERROR_SM_LOST
+                        : launch.has_fault ? WARPLOOM_ERROR_BLOCK_FAULT
+                                           : 0;
+        bool earned = true;
+        if (sure || code == WARPLOOM_ERROR_SM_LOST || code == WARPLOOM_ERROR_BLOCK_FAULT) {
+            earned = code == sure;
+        } else if (code == WARPLOOM_ERROR_TIMEOUT) {
+            uint32_t limit = failures.shortest(first, made);
+            earned = launch.first_offered && limit && made - first >= limit;
+        } else if (code == WARPLOOM_ERROR_STREAM_BROKEN) {
+            earned = failures.may_be_broken(launch.stream, accepted, made - 1, made);
+        } else if (code == WARPLOOM_ERROR_NO_SM) {
+            earned = lost_sms.all_lost_at() < made;
+        } else {
+            earned = !code;
+        }
+        core_.demand(earned, "a record has code " + std::to_string(code) +
+                                 ", which its launch has not earned");
+    }
+    // Hold that no launch is accepted, or begins, while its stream is broken or no SM is left.
+    void check_stream(const Launch& launch, const Record& record, Counts& counts) const {
+        uint64_t accepted = cycle(record[5]);
+        bool broken = failures.must_be_broken(launch.stream, accepted, 0);
+        core_.demand(!broken, "a launch is accepted, and its stream is broken");
+        uint64_t all_lost = lost_sms.all_lost_at();
+        core_.demand(all_lost == LostSms::NEVER || accepted <= all_lost + LATE,
+                     "a launch is accepted, and no SM is left");
+        counts["launches of a stream that was cleared"] +=
+            failures.was_mended(launch.stream, accepted);
+        if (!launch.first_offered) return;
+        broken = failures.must_be_broken(launch.stream, launch.first_offered, LATE);
+        core_.demand(!broken, "a launch begins, and its stream is broken");
+    }
+    // Count what the ABORTs found that ended a launch.
+    void count_aborts(const Launch& launch, Counts& counts) const {
+        for (const std::string& state : launch.aborts) {
+            if (state != "without a block") counts["ABORT: " + state]++;
+            else if (!launch.first_offered && !launch.placed) counts["ABORT: waits"]++;
+            // Before its first block nothing but an abort kills a launch whose mode says no reset.
+            else if (!launch.first_offered && launch.killed_early &&
+                     !(launch.idempotent && launch.mode <= WARPLOOM_MODE_RESET))
+                counts["ABORT: handed on"]++;
+        }
+    }
+    // The clock is 0 in the second cycle after a reset (FrontEnd, 'Reset').
+    uint64_t cycle(uint32_t clock) const { return reset_at_ + 1 + clock; }
     // Times are the low half of a clock that begins at about the bench's last reset.
     uint32_t clock(uint64_t cycle) const { return static_cast<uint32_t>(cycle - reset_at_); }
     void check_times(const Launch& launch, const Record& record) const {
@@ -196,7 +273,7 @@ class Launches : public Agent {
         bool between = accepted + LATE > clock(launch.rung_at) && accepted < clock(launch.answered_at);
         core_.demand(between, "a record's launch was accepted at another time");
         bool offered = RECORD_FIELD(record, OFFERED);
-        core_.demand(offered == (launch.first_taken != 0),
+        core_.demand(offered == (launch.first_offered != 0),
                      "a record does not know whether its launch had a block");
         if (!offered) return core_.demand(!record[2], "a launch without a block has cycles");
         core_.demand(accepted < first && first < made, "a record's times are in another order");
@@ -208,7 +285,7 @@ class Launches : public Agent {
     // No block comes before the last report of what its launch waits for.
     void check_order(const Launch& launch, const std::vector<uint32_t>& own,
                      const std::map<uint32_t, std::vector<uint32_t>>& in_order) const {
-        if (!launch.first_taken) return;
+        if (!launch.first_offered) return;
         size_t before = own.size() - 1;
         // The dispatcher lets a launch begin before the record of the one ahead of it is made.
         if (launch.after_previous) ended_before(launch, own, before, LATE, "its stream's order");
@@ -224,9 +301,9 @@ class Launches : public Agent {
                       uint32_t late, const std::string& what) const {
         for (size_t k = count; k > 0 && k + 8 > count; k--) {
             const Launch& other = launches_.at(given_.at(stream[k - 1]));
-            core_.demand(other.last_report < launch.first_taken, "a launch begins against " + what);
+            core_.demand(other.last_report < launch.first_offered, "a launch begins against " + what);
             const Record& record = records_.at(stream[k - 1]);
-            core_.demand(clock(launch.first_taken) + late > record[7],
+            core_.demand(clock(launch.first_offered) + late > record[7],
                          "a launch begins before the record of " + what);
         }
     }
@@ -252,7 +329,7 @@ class Launches : public Agent {
         auto [held, is_new] = tickets_.insert({ticket, id});
         core_.demand(is_new || held->second == id, "a ticket has two launches");
     }
-    void taken(unsigned sm, const Block& block) {
+    void offered(unsigned sm, const Block& block) {
         name(block.code, block.ticket);
         core_.demand(!records_.count(block.ticket), "a block of a launch that has its record");
         Launch& launch = launches_.at(block.code);
@@ -260,9 +337,9 @@ class Launches : public Agent {
         if (launch.begins_again) {
             launch.begins_again = false;
             launch.blocks.clear();
-            launch.reported = launch.ended_well = 0;
+            launch.reported = launch.ended_well = launch.lost = 0;
         }
-        if (!launch.first_taken) launch.first_taken = core_.now;
+        if (!launch.first_offered) launch.first_offered = core_.now;
         bool inside = block.bx < launch.gx && block.by < launch.gy && block.bz < launch.gz;
         core_.demand(inside, "a block outside its grid");
         auto number = block.bx + launch.gx * (block.by + launch.gy * block.bz);
@@ -279,16 +356,33 @@ class Launches : public Agent {
         Launch& launch = launches_.at(block.code);
         launch.reported++;
         launch.ended_well += status == OK;
+        bool asked = status == KILLED && sms_.is_killed(block.place);
+        launch.has_fault |= status != OK && !asked;
+        check_limit(launch, block);
         launch.last_report = core_.now;
         const Need one = need(launch);
         for (size_t k = 0; k < one.size(); k++) used_[sm][k] -= one[k];
+    }
+    // Hold that a block is not longer on its SM than its launch may run, and be killed.
+    void check_limit(const Launch& launch, const Block& block) const {
+        uint32_t limit = failures.longest(block.offered_at, core_.now);
+        // The time in which a launch yields does not count.
+        if (!limit || launch.mode == WARPLOOM_MODE_YIELD) return;
+        core_.demand(core_.now - block.offered_at <= limit + KILL_TIMEOUT + 2 * LATE,
+                     "a block runs longer than LAUNCH_TIMEOUT allows");
+    }
+    void lost(const Block& block) {
+        Launch& launch = launches_.at(block.code);
+        launch.lost++;
+        launch.lost_block = true;
     }
     // A residence is over in which the launch was killed: all its blocks begin again, if any does.
     void killed(uint64_t id, uint32_t ticket) {
         name(id, ticket);
         Launch& launch = launches_.at(id);
-        core_.demand(launch.reported == launch.blocks.size(), "a kill ends before the last report");
+        core_.demand(!launch.open(), "a kill ends before the last report");
         // Without a block in this residence it was skipped (BlockDispatcher, rule 37 e).
+        launch.killed_early |= launch.blocks.empty();
         if (launch.blocks.empty() || launch.begins_again) return;
         launch.kills++;
         launch.begins_again = true;
@@ -297,11 +391,13 @@ class Launches : public Agent {
     // A soft reset's register, and the path of an answer to the host.
     static constexpr uint32_t LATE = 8;
     Core& core_;
+    Sms& sms_;
     std::map<uint64_t, Launch> launches_;
     std::map<uint32_t, uint64_t> tickets_, given_;
     std::map<uint32_t, Record> records_;
     std::map<uint32_t, uint32_t> known_;
-    std::map<uint32_t, uint64_t> aborted_until_;
+    // When ABORT_STREAMS of a stream were rung, and answered.
+    std::map<uint32_t, std::vector<std::pair<uint64_t, uint64_t>>> stream_aborts_;
     std::set<uint32_t> aborted_;
     std::vector<Need> used_;
     uint64_t reset_at_ = 0;

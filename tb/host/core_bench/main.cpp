@@ -2,6 +2,7 @@
 #include "any_start.h"
 #include "commands.h"
 #include "flips.h"
+#include "misbehaving_sms.h"
 #include "orders.h"
 #include "soft_resets.h"
 #include "storm.h"
@@ -13,6 +14,7 @@ int main(int count, char** words) {
         {"any_start", run_any_start},
         {"commands", run_commands},
         {"flips", run_flips},
+        {"misbehaving_sms", run_misbehaving_sms},
         {"orders", run_orders},
         {"soft_resets", run_soft_resets},
         {"storm", run_storm},

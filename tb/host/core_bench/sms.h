@@ -14,6 +14,7 @@ struct SmBehaviour {
     uint32_t answer = 4;          // most cycles from a kill to a block's end
     double fault = 0.0;           // for each report: it says fault
     double unasked = 0.0;         // for each report: it says killed
+    double hang = 0.0;            // for each block that is taken: only a kill ends it
     double bogus = 0.0;           // a report that nothing asked for
     double silent = 0.0;          // for each block that is taken: it is never reported
     double reads = 0.3;           // an index read begins
@@ -23,11 +24,11 @@ struct SmBehaviour {
 enum Status : unsigned { OK = 0, FAULT = 1, KILLED = 2 };
 
 struct Block {
-    unsigned place = 0, bx = 0, by = 0, bz = 0;
+    unsigned place = 0, slot = 0, bx = 0, by = 0, bz = 0;
     uint32_t number = 0;
     uint32_t ticket = 0;
     uint64_t code = 0;
-    uint64_t due = 0;
+    uint64_t offered_at = 0, due = 0;
     bool never = false, killed = false, kill_seen = false;
 };
 
@@ -55,10 +56,12 @@ class Sms : public Agent {
     SmBehaviour behaviour;
     // SMs that take no offers.
     uint32_t deaf = 0;
-    // SMs that report nothing.
+    // SMs that report nothing of what they take from now on.
     uint32_t silent_sms = 0;
-    // Called for each block that is taken, and for each that is reported.
-    std::function<void(unsigned sm, const Block&)> on_taken;
+    // SMs that report nothing at all while their bit is 1.
+    uint32_t mute = 0;
+    // Called for each block in its offer's first cycle, and for each that is reported.
+    std::function<void(unsigned sm, const Block&)> on_offered;
     std::function<void(unsigned sm, const Block&, unsigned status)> on_report;
     // Called in the first cycle after a kill, with the launch's code and ticket.
     std::function<void(uint64_t code, uint32_t ticket)> on_kill_over;
@@ -79,6 +82,13 @@ class Sms : public Agent {
         for (Sm& sm : sms_) {
             for (auto& held : sm.running) held.reset();
         }
+    }
+    unsigned kill() const { return kill_; }
+    // Whether a place is killed in the cycle that is driven: `kill` is a register.
+    bool is_killed(unsigned place) const { return get(kill_pin_) >> place & 1; }
+    // The ticket of the launch that has a place, or had it last.
+    uint32_t ticket_in(unsigned place) const {
+        return static_cast<uint32_t>(get(words_[place], launch_words::ticket));
     }
     // Blocks that some SMs hold, a bit for each.
     unsigned held_by(uint32_t mask) const {
@@ -103,7 +113,7 @@ class Sms : public Agent {
         for (unsigned place = 0; place < 2; place++) look_for_kill(place);
         for (unsigned n = 0; n < SMS; n++) {
             Sm& sm = sms_[n];
-            if (get(sm.offer_valid) && get(sm.offer_ready)) take(n, sm);
+            look_at_offer(n, sm);
             for (auto& held : sm.running) {
                 if (held && !held->kill_seen && kill_ >> held->place & 1) hear_kill(*held);
             }
@@ -116,6 +126,8 @@ class Sms : public Agent {
         kill_ = 0;
         for (auto& killed : killed_) killed.reset();
         for (Sm& sm : sms_) {
+            sm.offered.reset();
+            sm.stray.reset();
             sm.reads = false;
             sm.warps = 0;
         }
@@ -125,37 +137,55 @@ class Sms : public Agent {
     struct Sm {
         Pin offer_valid, offer_ready, offer, report_valid, report, read_valid, read_ready, read;
         std::optional<Block> running[BLOCK_SLOTS];
+        // The block at the port.
+        std::optional<Block> offered;
+        // Slot and status that are reported in this cycle, and no block is in the slot.
+        std::optional<std::pair<unsigned, unsigned>> stray;
         bool reads = false;
         // Of the block that was taken last; no warps: there was none.
         uint32_t address = 0, warps = 0;
     };
 
-    void take(unsigned n, Sm& sm) {
+    void look_at_offer(unsigned n, Sm& sm) {
+        if (!get(sm.offer_valid)) return sm.offered.reset();
+        if (!sm.offered) {
+            sm.offered = block_at(sm);
+            if (on_offered) on_offered(n, *sm.offered);
+        }
+        if (get(sm.offer_ready)) take(n, sm);
+    }
+    Block block_at(const Sm& sm) const {
         Block block;
-        auto slot = static_cast<unsigned>(get(sm.offer, block_offer::slot));
+        block.slot = static_cast<unsigned>(get(sm.offer, block_offer::slot));
         block.place = static_cast<unsigned>(get(sm.offer, block_offer::place));
         block.bx = static_cast<unsigned>(get(sm.offer, block_offer::bx));
         block.by = static_cast<unsigned>(get(sm.offer, block_offer::by));
         block.bz = static_cast<unsigned>(get(sm.offer, block_offer::bz));
         block.number = static_cast<uint32_t>(get(sm.offer, block_offer::block_number));
+        block.ticket = ticket_in(block.place);
+        block.code = get(words_[block.place], launch_words::code);
+        block.offered_at = core_.now;
+        core_.demand(block.slot < BLOCK_SLOTS, "an offer names a slot that is not there");
+        return block;
+    }
+    void take(unsigned n, Sm& sm) {
+        Block block = *sm.offered;
+        sm.offered.reset();
         sm.address = static_cast<uint32_t>(get(sm.offer, block_offer::index_address));
         sm.warps = static_cast<uint32_t>(get(sm.offer, block_offer::index_warps));
-        const Pin& words = words_[block.place];
-        block.ticket = static_cast<uint32_t>(get(words, launch_words::ticket));
-        block.code = get(words, launch_words::code);
         block.due = core_.now + random_.between(behaviour.shortest, behaviour.longest);
+        if (behaviour.hang > 0 && random_.chance(behaviour.hang)) block.due = ~uint64_t(0);
         block.never = random_.chance(behaviour.silent) || silent_sms >> n & 1;
-        core_.demand(slot < BLOCK_SLOTS, "an offer names a slot that is not there");
-        sm.running[slot] = block;
-        if (on_taken) on_taken(n, block);
+        sm.running[block.slot] = block;
+        // A report in the cycle of the taking counts.
+        if (sm.stray && sm.stray->first == block.slot) end(n, sm, block.slot, sm.stray->second);
     }
 
     void look_for_kill(unsigned place) {
         auto& killed = killed_[place];
         if (kill_ >> place & 1) {
             const Pin& words = words_[place];
-            killed = {get(words, launch_words::code),
-                      static_cast<uint32_t>(get(words, launch_words::ticket))};
+            killed = {get(words, launch_words::code), ticket_in(place)};
         } else if (killed) {
             if (on_kill_over) on_kill_over(killed->first, killed->second);
             killed.reset();
@@ -173,6 +203,8 @@ class Sms : public Agent {
     void report(unsigned n, Sm& sm) {
         put(sm.report_valid, 0);
         put(sm.report, random_.word());
+        sm.stray.reset();
+        if (mute >> n & 1) return;
         unsigned first = random_.below(BLOCK_SLOTS);
         for (unsigned k = 0; k < BLOCK_SLOTS; k++) {
             unsigned slot = (first + k) % BLOCK_SLOTS;
@@ -193,7 +225,11 @@ class Sms : public Agent {
         put(sm.report_valid, 1);
         put(sm.report, block_report::slot, slot);
         put(sm.report, block_report::status, status);
-        if (sm.running[slot] && on_report) on_report(n, *sm.running[slot], status);
+        if (sm.running[slot]) end(n, sm, slot, status);
+        else sm.stray = {slot, status};
+    }
+    void end(unsigned n, Sm& sm, unsigned slot, unsigned status) {
+        if (on_report) on_report(n, *sm.running[slot], status);
         sm.running[slot].reset();
     }
 

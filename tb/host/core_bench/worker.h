@@ -10,6 +10,12 @@ inline uint32_t section_word(unsigned section, uint32_t offset) {
     return warploom_section(section, offset);
 }
 
+// The name of a count.
+inline std::string launches_of(uint32_t priority, unsigned section) {
+    return "launches of priority " + std::to_string(priority) + ", section " +
+           std::to_string(section);
+}
+
 class Worker : public Agent {
   public:
     Worker(Core& core, Random& random, Master& master, Launches& launches, Counts& counts,
@@ -28,6 +34,8 @@ class Worker : public Agent {
     bool stops = false;
     // Once it stops: a last RESUME, so that every launch ends.
     bool releases = false;
+    // ABORT and PREEMPT look for launches that they meet.
+    void aim() { launch_commands_.aims = true; }
     bool idle() const { return state_ == IDLE && !releases; }
 
     void drive() override {
@@ -60,15 +68,18 @@ class Worker : public Agent {
         command_ = Command();
         command_.id = next_id++;
         counts_["commands"]++;
+        counts_["commands in section " + std::to_string(section_)]++;
         uint32_t kind = random_.below(100);
         if (stops) return release();
         if (disconnected_) choose(random_.one_of<Kind>({RUN, LAUNCH, NOP, UNKNOWN}));
+        else if (launch_commands_.aims && random_.chance(0.2) && launch_commands_.suspended())
+            choose(ABORT);
         else if (kind < (unit_ ? 55u : 5u)) choose(RUN);
         else if (kind < 78) choose(LAUNCH);
         else if (kind < 81) choose(launches_.streams.preempts ? RESUME : PREEMPT);
         else if (kind < 86) choose(RESUME);
         else if (kind < 87) choose(ABORT_STREAMS);
-        else if (kind < 90) choose(ABORT);
+        else if (kind < (launch_commands_.aims ? 93u : 90u)) choose(ABORT);
         else if (kind < 94) choose(NOP);
         else if (kind < 98) choose(UNKNOWN);
         else choose(DISCONNECT);
@@ -96,7 +107,8 @@ class Worker : public Agent {
             uint32_t back = random_.below(3);
             uint32_t newest = launches_.newest;
             command_.ticket = back > newest || random_.chance(0.1) ? newest + 1000 : newest - back;
-            command_.ended_before = launches_.is_recorded(command_.ticket);
+            if (launch_commands_.aims) launch_commands_.aim(command_);
+            command_.found = launches_.state(command_.ticket);
             command_.words = {{0, WARPLOOM_OPCODE_ABORT}, {1, command_.ticket}};
             break;
         }
@@ -297,19 +309,22 @@ class Worker : public Agent {
         if (c.kind == LAUNCH && !c.code) {
             ticket = found_[WARPLOOM_SECTION_RESULT0_OFFSET];
             bool full = code == WARPLOOM_ERROR_QUEUE_FULL || code == WARPLOOM_ERROR_COMPLETION_FULL;
-            if (full) wanted = error & 0xFF;
+            // Whether it may be so is known with the last record.
+            bool fails = code == WARPLOOM_ERROR_STREAM_BROKEN || code == WARPLOOM_ERROR_NO_SM;
+            if (fails) launches_.refused(c.id, code);
+            if (full || fails) wanted = error & 0xFF;
             bool ahead = c.ahead && code == WARPLOOM_ERROR_WAIT_AHEAD;
             unsigned pair = error >> 16;
             if (ahead && pair >= WAIT_WORD && pair < WAIT_WORD + LAUNCH_WAITS) wanted = error;
-            bool refused = full || ahead;
+            bool refused = full || fails || ahead;
             core_.demand(refused == !ticket, "a launch has neither a ticket nor a reason, or both");
             number = found_[WARPLOOM_SECTION_RESULT1_OFFSET] >> 16;
-            if (ticket) launches_.accepted(c.id, ticket, number);
+            if (ticket) accepted(ticket, number);
         }
         if (c.mask && !c.code) wanted = launch_commands_.answered(c, code);
         if (c.kind == ABORT && !c.code) {
             if (code == WARPLOOM_ERROR_TICKET_UNKNOWN) wanted = code;
-            launches_.aborted(c.ticket, code == 0, c.ended_before);
+            launches_.aborted(c.ticket, code == 0, c.found, counts_);
         }
         if (c.kind == DISCONNECT && !c.code) disconnected_ = true;
         core_.demand(error == wanted, "ERROR is " + std::to_string(error) + ", not " +
@@ -321,6 +336,11 @@ class Worker : public Agent {
                                                                                   : 0;
             core_.demand(found_[offset] == data, "a word of an outcome is another command's");
         }
+    }
+    void accepted(uint32_t ticket, uint32_t number) {
+        launches_.accepted(command_.id, ticket, number);
+        uint32_t priority = launches_.stream(ticket) % PRIORITIES;
+        counts_[launches_of(priority, section_)]++;
     }
     // The unit misses a core since a task's time-out: the command did nothing.
     void check_missing() {
