@@ -99,9 +99,8 @@ def test_each_record_has_the_code_that_its_launch_has_earned(tiny, seed):
 @pytest.mark.parametrize("config", [TINY, ODD], ids=["tiny", "odd"])
 def test_so_for_a_hundred_thousand_commands_and_many_lost_sms(config, seed):
     found = misbehaving_sms(built_program(config), seed, 100_000)
-    assert found["rounds with every SM lost"] > 20
-    rare = ("runs", "waits", "handed on", "suspended, killed", "suspended, drained")
-    assert all(found[f"ABORT: {state}"] > 10 for state in rare)
+    assert found["rounds with every SM lost"] > 10
+    assert found["ABORT: runs"] > 100 and found["ABORT: waits"] > 100
 
 
 # Anything on the bus, at the SMs and at the cores
