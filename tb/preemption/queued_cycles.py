@@ -1,5 +1,9 @@
-"""LaunchPath's cycle model with stand-ins for the SMs, and what is seen at its ports."""
+"""LaunchPath's host and stand-ins for its SMs by a script, and what is seen at its ports.
 
+The hardware between them is its cycle model here, and the RTL in ``queued_rtl.py``.
+"""
+
+from collections.abc import Mapping
 from typing import Any
 
 from tb.preemption.queued_script import OPCODES, QueuedScript
@@ -14,10 +18,14 @@ CHECKED_MODES = 4
 #: Kinds of events, in the order in which a difference is told.
 KINDS = ("answers", "commands", "aborts", "decisions", "put_back", "timeline", "records")
 Rows = dict[str, list[tuple[int, ...]]]
+Outputs = Mapping[str, int | None]
 
 
-class QueuedCycles:
-    """One run of the cycle model; it is sent what a script sent in which cycle.
+class QueuedHost:
+    """A host that sends what a script sent in which cycle, and SMs; it notes what is seen.
+
+    In each cycle the hardware is given `inputs`, and `see` is told its outputs before the clock
+    edge.
 
     Parameters
     ----------
@@ -29,11 +37,15 @@ class QueuedCycles:
         How the SMs behave.
     seed : int
         Seed of the block lengths.
+
+    Attributes
+    ----------
+    rows : dict
+        What was seen, by the kind of event.
     """
 
     def __init__(self, config: Config, script: QueuedScript, behaviour: SmBehaviour, seed: int):
         self.config, self.behaviour, self.seed = config, behaviour, seed
-        self.model = LaunchPath(config)
         self.sms = [SmCore(None, behaviour.report_time) for _ in range(config.sms)]
         self.rows: Rows = {kind: [] for kind in (*KINDS, "offers", "reports")}
         self._launches: dict[int, LaunchDescriptor] = {}
@@ -53,20 +65,16 @@ class QueuedCycles:
             "record": queue_packets.final_record(config),
         }
 
-    def run(self, cycles: int) -> Rows:
-        """Run some cycles; return what was seen."""
-        for cycle in range(cycles):
-            inputs = self._inputs(cycle)
-            outputs = self.model.outputs(inputs)
-            assert outputs["abort__ready"] or not inputs["abort__valid"]
-            self._note(cycle, outputs)
-            taken = self._take(cycle, outputs)
-            self._report(cycle, inputs, outputs, taken)
-            self.model.tick(inputs)
-        return self.rows
+    def see(self, cycle: int, inputs: dict[str, int], outputs: Outputs) -> None:
+        """Note a cycle's outputs; put the SMs' reports of this cycle into its inputs."""
+        assert outputs["abort__ready"] or not inputs["abort__valid"]
+        self._note(cycle, outputs)
+        taken = self._take(cycle, outputs)
+        self._report(cycle, inputs, outputs, taken)
 
     # --- what is sent ----------------------------------------------------------------------------
-    def _inputs(self, cycle: int) -> dict[str, int]:
+    def inputs(self, cycle: int) -> dict[str, int]:
+        """Return a cycle's inputs, without reports."""
         config = self.config
         inputs = dict.fromkeys(("tables", "command", "clear_stream", "pop"), 0)
         inputs |= {"soft_reset_active": 0, "restart": 0, "enable": (1 << config.sms) - 1}
@@ -112,7 +120,7 @@ class QueuedCycles:
         return queue_packets.queued_launch(self.config).pack(fields)
 
     # --- what is seen ----------------------------------------------------------------------------
-    def _note(self, cycle: int, outputs: dict[str, int | None]) -> None:
+    def _note(self, cycle: int, outputs: Outputs) -> None:
         found = {
             name: packet.unpack(outputs[name] or 0)
             for name, packet in self._pulses.items()
@@ -142,7 +150,7 @@ class QueuedCycles:
             decision = layouts.index_decision(self.config).unpack(outputs["decided"] or 0)
             self.rows["decisions"].append((cycle, decision["hit"], decision["entry"]))
 
-    def _take(self, cycle: int, outputs: dict[str, int | None]) -> dict[int, int]:
+    def _take(self, cycle: int, outputs: Outputs) -> dict[int, int]:
         """Let the SMs take their offers; return the slot that each one took."""
         taken = {}
         for n, sm in enumerate(self.sms):
@@ -170,7 +178,7 @@ class QueuedCycles:
         self,
         cycle: int,
         inputs: dict[str, int],
-        outputs: dict[str, int | None],
+        outputs: Outputs,
         taken: dict[int, int],
     ) -> None:
         for n, sm in enumerate(self.sms):
@@ -184,6 +192,19 @@ class QueuedCycles:
                 inputs[f"report__{n}__valid"] = 1
                 inputs[f"report__{n}__payload"] = layouts.block_report(self.config).pack(fields)
                 self.rows["reports"].append((cycle, n, slot, int(status)))
+
+
+class QueuedCycles(QueuedHost):
+    """One run of the cycle model."""
+
+    def run(self, cycles: int) -> Rows:
+        """Run some cycles; return what was seen."""
+        model = LaunchPath(self.config)
+        for cycle in range(cycles):
+            inputs = self.inputs(cycle)
+            self.see(cycle, inputs, model.outputs(inputs))
+            model.tick(inputs)
+        return self.rows
 
 
 def seen(model: QueuedModel, until: int) -> Rows:
@@ -203,14 +224,17 @@ def seen(model: QueuedModel, until: int) -> Rows:
     return {kind: sorted(row for row in table if row[0] < until) for kind, table in rows.items()}
 
 
-def difference(event: Rows, cycle: Rows) -> str | None:
-    """Return the first difference in words, of all kinds the one of the earliest cycle."""
+def difference(event: Rows, cycle: Rows, other: str = "cycle model") -> str | None:
+    """Return the first difference in words, of all kinds the one of the earliest cycle.
+
+    ``other`` is the name of what the event model is compared with.
+    """
     found = []
     for kind, theirs in cycle.items():
         ours = event[kind]
         rows = sorted(set(ours) ^ set(theirs))
         if len(ours) != len(set(ours)) or rows:
             row = rows[0] if rows else ()
-            who = "event model" if row in ours else "cycle model"
+            who = "event model" if row in ours else other
             found.append((row[0] if row else 0, f"{kind}: {row} in the {who} alone"))
     return min(found)[1] if found else None
