@@ -16,7 +16,7 @@ LOW = ((5, 2, 60), (9, 1, 40), (3, 2, 200), (12, 2, 30))
 URGENT = ((2, 2, 20), (1, 1, 10), (4, 2, 30))
 
 
-def _side(shapes, first, **fields):
+def _side(shapes, first, streams, **fields):
     return tuple(
         LaunchDescriptor(
             grid=(blocks, 1, 1),
@@ -24,23 +24,32 @@ def _side(shapes, first, **fields):
             warp_registers=1,
             code=first + n,
             # Equal shapes share their indices: after the first ones all is a hit.
-            index_address=8 * (warps - 1),
+            index_address=8 * (warps.bit_length() - 1),
             arguments=length,
-            **(fields | {"stream": n % 2 if fields["priority"] == 0 else 3}),
+            stream=streams[n % len(streams)],
+            **fields,
         )
         for n, (blocks, warps, length) in enumerate(shapes)
     )
 
 
 def small_workload(mode):
-    low, urgent = _side(LOW, 0, priority=0), _side(URGENT, len(LOW), priority=3)
+    return workload(mode, LOW, URGENT, (0, 1))
+
+
+def workload(mode, low, urgent=((1, 1, 10),), streams=(0,), **fields):
+    """Return low launches in some streams, one after the other, with fields; and urgent ones."""
     names = tuple(f"kernel{n}" for n in range(len(low)))
-    return Workload(low, urgent, names).with_mode(MODES[mode], Fraction(1), 1)
+    sides = (
+        _side(low, 0, streams, priority=0, **fields),
+        _side(urgent, len(low), (3,), priority=3),
+    )
+    return Workload(*sides, names).with_mode(MODES[mode], Fraction(1), 1)
 
 
-def setting(count, seed, report_time=5, config=TINY):
+def setting(count, seed, report_time=5, config=TINY, distance=300.0):
     return Setting(
-        config=config, count=count, distance=300.0, seed=seed, report_time=report_time, knee=None
+        config=config, count=count, distance=distance, seed=seed, report_time=report_time, knee=None
     )
 
 

@@ -24,8 +24,6 @@ _LONG_AGO: Final = -(1 << 40)
 #: From the first cycle in which a place is free to the cycle in which the record, or the put-back,
 #: of the launch that left it is at its port.
 _LEFT: Final = 2
-#: With ``wait`` the first offer comes so many cycles after the first room, at most.
-_AFTER_ROOM: Final = 4
 
 
 @dataclass
@@ -181,16 +179,18 @@ class LawCheck:
 
     def _check_kill(self, accepted: int, verdict: Verdict) -> None:
         """Demand that the first kill level rises in time if a launch in a place was killed."""
-        if not any(each.fate is Fate.KILLED for each in self._standing(accepted)):
+        killed = [each for each in self._standing(accepted) if each.fate is Fate.KILLED]
+        if not killed:
             return
         kills = self._tables["kills"]["cycle"]
         rise = int(kills[np.searchsorted(kills, accepted + 1)])
-        if rise > accepted + self._law.kill:
+        allowed = self._law.kill + all(_is_late(each, accepted) for each in killed)
+        if rise > accepted + allowed:
             verdict.violations.append(
                 f"a launch was accepted in cycle {accepted}, and the first kill came"
-                f" {rise - accepted} cycles later; the law allows {self._law.kill}"
+                f" {rise - accepted} cycles later; the law allows {allowed}"
             )
-        verdict.reached["kill"] += rise == accepted + self._law.kill
+        verdict.reached["kill"] += rise == accepted + allowed
 
     # --- the terms -------------------------------------------------------------------------------
     def _standing(self, accepted: int) -> list[_Residence]:
@@ -210,8 +210,6 @@ class LawCheck:
         """
         law = self._law
         standing = self._standing(accepted)
-        # A block that is decided in the first cycle of the stop stands.
-        stands = accepted + law.kill + self._timing.offer
         staying = [each for each in standing if self._stays(each, accepted)]
         terms = {"idle_launch": accepted + law.idle_launch}
         back = self._taken_back(accepted)
@@ -221,19 +219,17 @@ class LawCheck:
             terms["indices_made"] = made + law.indices_made
         gone = {}
         for each in standing:
-            own = self._of(each, 1 << 60 if each in staying else stands)
+            own = self._of(each, 1 << 60 if each in staying else self._stands(each, accepted))
             last = int(self._blocks.report[own].max(initial=_LONG_AGO))
             gone[each.ticket] = last
             blocks = int(np.prod(self._launches[each.ticket - 1].grid))
             idle = len(standing) > 1 and each not in staying and last < accepted + law.kill
             if idle and len(own) < blocks:
-                # Handed over in the flag's first cycle: its stop stands a cycle later.
-                late = each.handed == accepted + 1
-                terms["idle_place"] = accepted + law.idle_place + late
+                terms["idle_place"] = accepted + law.idle_place + _is_late(each, accepted)
         if len(standing) > 1:
             terms["next_launch"] = min(gone.values()) + law.next_launch
         if not staying:
-            terms["report_to_offer"] = self._rid(standing, stands) + law.report_to_offer
+            terms["report_to_offer"] = self._rid(standing, accepted) + law.report_to_offer
             return terms
         beside = [each for each in staying if len(standing) == 1 or not _is_first(each, gone)]
         base = max(terms.values())
@@ -262,11 +258,18 @@ class LawCheck:
         started = len(self._of(stay, skip + self._timing.offer)) > 0
         return mode in (Mode.WAIT, Mode.YIELD) and started
 
-    def _rid(self, standing: Sequence[_Residence], stands: int) -> int:
+    def _stands(self, stay: _Residence, accepted: int) -> int:
+        """Return the last cycle in which a block of a launch that is stopped can be offered.
+
+        A block that is decided in the first cycle of the stop stands.
+        """
+        return accepted + self._law.kill + _is_late(stay, accepted) + self._timing.offer
+
+    def _rid(self, standing: Sequence[_Residence], accepted: int) -> int:
         """Return the first report after which some SM holds no block of the stopped launches."""
         last = np.full(self._config.sms, _LONG_AGO, np.int64)
         for each in standing:
-            own = self._of(each, stands)
+            own = self._of(each, self._stands(each, accepted))
             np.maximum.at(last, self._blocks.sm[own], self._blocks.report[own])
         return int(last.min())
 
@@ -282,22 +285,20 @@ class LawCheck:
         handed = base - latencies.first_offer
         head = base - latencies.offer
         terms = {}
-        slack = latencies.offer
         known = head
         for each in beside:
             launch = self._launches[each.ticket - 1]
             own = self._of(each)
             if launch.mode == Mode.WAIT:
-                slack = _AFTER_ROOM
                 last = int(self._blocks.offer[own].max()) - latencies.offer
                 if last + 1 + latencies.change > head:
                     head = last + 1 + latencies.change
             most = self._most(ticket), self._most(each.ticket)
             known = max(known, handed + latencies.fit_table + 2 * most[0] + most[1])
-        terms["last_block"] = head + slack if head > base - latencies.offer else _LONG_AGO
+        terms["last_block"] = head + latencies.offer if head > base - latencies.offer else _LONG_AGO
         at = self._first_room(ticket, head, known, offered - latencies.offer)
         name = "fit" if at == known and at > head else "room"
-        terms[name] = at + slack if at > head else _LONG_AGO
+        terms[name] = at + latencies.offer if at > head else _LONG_AGO
         return {name: at for name, at in terms.items() if at != _LONG_AGO}
 
     def _need(self, ticket: int) -> Integers:
@@ -339,6 +340,14 @@ class LawCheck:
                     first = cycle
                     break
         return first
+
+
+def _is_late(stay: _Residence, accepted: int) -> bool:
+    """Tell whether a launch was handed over in the flag's first cycle: it is stopped a cycle later.
+
+    ``accepted`` is the urgent launch's.
+    """
+    return stay.handed == accepted + 1
 
 
 def _is_first(stay: _Residence, gone: Mapping[int, int]) -> bool:
