@@ -129,7 +129,8 @@ def moves(mode, time, cycle, resume):
 @pytest.mark.parametrize("mode", MODES)
 def test_a_scenario_that_stands_still_goes_on_alike_whenever_it_is_resumed(mode, seed):
     rng = random.Random(f"{seed} {mode}")
-    cycle, time = rng.randrange(FIRST + 5, LAST), rng.choice(REPORT_TIMES)
+    # Later ones may leave nothing to go on.
+    cycle, time = rng.randrange(FIRST + 5, LAST - 40), rng.choice(REPORT_TIMES)
     still = standstill(mode, time, cycle)
     at_once = moves(mode, time, cycle, still)
     assert at_once
