@@ -16,8 +16,12 @@ class Misbehaviour : public Agent {
         };
         core_.add(this);
     }
-    // Launches still end: by a limit, and with their SM.
-    void calm() { calm_ = true, left_ = 0; }
+    // Launches still end, or are lost with their SM. A launch that yields while its blocks hang has
+    // no limit: what needs their room would wait for ever.
+    void calm() {
+        calm_ = true, left_ = 0;
+        sms_.wake();
+    }
     bool idle() const { return calm_ && !writes_ && limit_; }
 
     void drive() override {

@@ -77,6 +77,14 @@ class Sms : public Agent {
             }
         }
     }
+    // Blocks that hang end now.
+    void wake() {
+        for (Sm& sm : sms_) {
+            for (auto& held : sm.running) {
+                if (held && held->due == ~uint64_t(0)) held->due = core_.now;
+            }
+        }
+    }
     // Forget every block: a soft reset has ended all of them.
     void forget() {
         for (Sm& sm : sms_) {
