@@ -63,6 +63,6 @@ async def queued(dut: Any) -> None:
         for host, cycles in runs:
             await bench.play(host, cycles)
             found["rows"].append(host.rows)
-    except Exception:
+    except Exception:  # of any kind, a test's own too: it is told where the runs are looked at
         found["failure"] = traceback.format_exc()
     write_json(Path(plan["outcomes"]), found)

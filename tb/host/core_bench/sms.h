@@ -29,6 +29,8 @@ struct Block {
     uint32_t ticket = 0;
     uint64_t code = 0;
     uint64_t offered_at = 0, due = 0;
+    // Due then, a block hangs.
+    static constexpr uint64_t NEVER_DUE = ~uint64_t(0);
     bool never = false, killed = false, kill_seen = false;
 };
 
@@ -81,7 +83,7 @@ class Sms : public Agent {
     void wake() {
         for (Sm& sm : sms_) {
             for (auto& held : sm.running) {
-                if (held && held->due == ~uint64_t(0)) held->due = core_.now;
+                if (held && held->due == Block::NEVER_DUE) held->due = core_.now;
             }
         }
     }
@@ -182,7 +184,8 @@ class Sms : public Agent {
         sm.address = static_cast<uint32_t>(get(sm.offer, block_offer::index_address));
         sm.warps = static_cast<uint32_t>(get(sm.offer, block_offer::index_warps));
         block.due = core_.now + random_.between(behaviour.shortest, behaviour.longest);
-        if (behaviour.hang > 0 && random_.chance(behaviour.hang)) block.due = ~uint64_t(0);
+        if (behaviour.hang > 0 && random_.chance(behaviour.hang))
+            block.due = Block::NEVER_DUE;
         block.never = random_.chance(behaviour.silent) || silent_sms >> n & 1;
         sm.running[block.slot] = block;
         // A report in the cycle of the taking counts.
