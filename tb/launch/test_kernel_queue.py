@@ -20,7 +20,7 @@ from warploom.launch.kernel_queue import KernelQueue
 from warploom_dev.planted import Change
 from warploom_dev.rewrite import Rewrite
 from warploom_golden.launch import KernelQueue as Model
-from warploom_golden.launch import queue_moves
+from warploom_golden.launch import queue_cycle, queue_moves
 from warploom_golden.launch.queue_cycle import Cycle
 from warploom_golden.launch.queue_moves import Moves
 from warploom_golden.launch.queue_packing import Packets
@@ -176,7 +176,7 @@ def test_every_hard_case_happens(seed):
 #: A wrong rule each, and the part of the message that finds it.
 WRONG = {
     "a head does not wait": (
-        Rewrite(Cycle, "is_reached", "REACHED_BELOW", "COUNTS"),
+        Rewrite(queue_cycle, "is_reached", "REACHED_BELOW", "COUNTS"),
         "did not wait for",
     ),
     "a drained launch begins anew": (

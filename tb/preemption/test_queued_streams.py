@@ -112,13 +112,13 @@ NEAR_THE_WRAP, MEANWHILE = (1 << 32) - 70_000, (1 << 17) + 40_000
 
 
 def waits_behind_a_stuck_head():
-    """Launch 3 waits for what has ended, behind a head that waits; stream 0 goes on meanwhile."""
+    """Launch 3 waits for what ends soon, behind a head that waits; stream 0 goes on meanwhile."""
     script = QueuedScript().at(1, "preempt", [3]).launch(10, 3)
     script.launch(11, 1, (3, 1), code=1).launch(12, 1, (0, NEAR_THE_WRAP % (1 << 16)), code=2)
     script.at(200, "resume", [3])
     model = QueuedModel(TINY, log=1 << 12)
     counted = model.queue._state.streams[0]
-    counted.accepted = counted.timeline = NEAR_THE_WRAP
+    counted.accepted, counted.timeline = NEAR_THE_WRAP, NEAR_THE_WRAP - 1
     model.run(script, 150)
     counted.accepted = counted.timeline = (NEAR_THE_WRAP + MEANWHILE) % (1 << 32)
     model.run(script, 1000)

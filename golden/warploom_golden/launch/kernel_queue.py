@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from warploom_golden.launch.queue_acceptance import Judge, Verdict
 from warploom_golden.launch.queue_commands import Command
-from warploom_golden.launch.queue_cycle import Cycle
+from warploom_golden.launch.queue_cycle import Cycle, is_reached
 from warploom_golden.launch.queue_launch import Launch
 from warploom_golden.launch.queue_moves import Moves
 from warploom_golden.launch.queue_packing import Packets
@@ -124,7 +124,10 @@ class KernelQueue:
         if verdict.code:
             self._state.answer = self._packets.answer(0, verdict.code, verdict.argument, 0)
             return
-        stream = self._state.streams[verdict.fields["stream"]]
+        streams = self._state.streams
+        # What has ended in this cycle counts.
+        waits = tuple(w for w in verdict.waits if not is_reached(streams[w[0]].oldest(), w[1]))
+        stream = streams[verdict.fields["stream"]]
         stream.accepted = (stream.accepted + 1) % (1 << COUNT_BITS)
         launch = Launch(
             fields=verdict.fields,
@@ -132,7 +135,7 @@ class KernelQueue:
             ticket=self._ticket,
             number=stream.accepted,
             accepted=clock,
-            waits=verdict.waits,
+            waits=waits,
         )
         if not stream.waiting:
             stream.loaded = not launch.waits

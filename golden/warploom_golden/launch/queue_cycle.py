@@ -18,6 +18,11 @@ COUNTS = 1 << 32
 RESIDENT_MOST = (1 << 32) - 1
 
 
+def is_reached(timeline: int, count: int) -> bool:
+    """Whether a timeline has reached a count (rule 11)."""
+    return (timeline - count) % COUNTS < REACHED_BELOW
+
+
 class Job(Enum):
     """What a look does (23)."""
 
@@ -89,9 +94,9 @@ class Cycle:
         return found
 
     def is_reached(self, wait: tuple[int, int]) -> bool:
-        """Rule 11."""
+        """Rule 11, of this cycle's timelines."""
         stream, count = wait
-        return (self._streams[stream].timeline - count) % COUNTS < REACHED_BELOW
+        return is_reached(self._streams[stream].timeline, count)
 
     def _is_eligible(self, number: int) -> bool:
         """Rule 17."""
@@ -164,7 +169,8 @@ class Cycle:
     def _wants_job(self, number: int) -> bool:
         """Rule 21."""
         stream, state = self._streams[number], self._state
-        if number == state.looking or number in state.loads:
+        again = state.closed and len(stream.waiting) > 1
+        if (number == state.looking and not again) or number in state.loads:
             return False
         idle = bool(stream.waiting) and not stream.handed
         if idle and (not stream.loaded or self.is_purged(stream)):

@@ -161,6 +161,8 @@ class Stream:
         Last launch of the list that ABORT_STREAMS met.
     left : bool
         In the cycle before the head left the list, before another launch (20).
+    began : bool
+        The same, and it left because it began (13).
     """
 
     waiting: deque[Launch] = field(default_factory=deque)
@@ -175,6 +177,7 @@ class Stream:
     broken: bool = False
     boundary: Launch | None = None
     left: bool = False
+    began: bool = False
 
     @property
     def head(self) -> Launch | None:

@@ -243,6 +243,10 @@ class Moves:
     def _look(self) -> None:
         """Do what a look does, and pick the next stream (22 to 25)."""
         state, plan = self._state, self._plan
+        for stream in state.streams:
+            if stream.began and not stream.waiting[0].waits:
+                stream.loaded = True
+            stream.began = False
         for number in list(state.loads):
             state.loads[number] -= 1
             if not state.loads[number]:
@@ -318,6 +322,7 @@ class Moves:
             if not launch.again:
                 stream = self._state.streams[launch.stream]
                 stream.leave_list()
+                stream.began = stream.left
                 stream.started.append(launch)
                 launch.started = True
 

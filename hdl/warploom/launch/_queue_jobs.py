@@ -57,7 +57,10 @@ class QueueJobs:
 
     def _pick(self, m: Module, streams: QueueStreams) -> None:
         under_way = Signal(self._shape.streams)
-        m.d.comb += under_way.eq(self.picked | self.loading[0] | self.loading[1])
+        # In a soft reset launches of one list end in cycles that follow each other.
+        again = streams["has"] & ~streams["single"]
+        again &= streams.closed.replicate(self._shape.streams)
+        m.d.comb += under_way.eq((self.picked & ~again) | self.loading[0] | self.loading[1])
         head = streams["has"] & ~streams.handed
         susp, marked = streams.suspended, streams.marked
         purged = streams.broken | streams.bounded | streams.head_ended
@@ -85,8 +88,9 @@ class QueueJobs:
             for its, marked in zip(streams.suspended, streams.marked, strict=True)
         ]
         suspended = must[0] | must[1]
-        # A head that came in the cycle before, behind one that began, may have ended.
+        # A head that came in the cycle before, behind one that began or passed, may have ended.
         ended = streams.head_ended | spread(streams.next_had_ended, streams.left[0])
+        ended |= spread(streams.next_ended[1], streams.left[1])
         purged = stop | streams.bounded | ended
         head = picked & of["has"] & ~streams.handed & ~suspended
         free = ~self.busy.replicate(count)

@@ -3,9 +3,10 @@
 from typing import Any
 
 from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
+from amaranth.lib import data
 
 from warploom.launch._queue_parts import QueueParts
-from warploom.launch._queue_shapes import any_of, hit, new_memory, read_later, spread
+from warploom.launch._queue_shapes import any_of, hit, looked_up, new_memory, read_later, spread
 from warploom.launch._queue_timelines import waits_to_keep
 from warploom_spec.queue_packets import COUNT_BITS, WAIT_BITS
 
@@ -42,6 +43,10 @@ def accept(m: Module, q: QueueParts) -> None:
             its_stream.eq(sent[f"wait{k}_stream"]),
             count.eq(sent[f"wait{k}_count"]),
         ]
+    for (_, its_stream, count), (number, low) in zip(
+        counts.next_pairs, q.timelines.next_pairs, strict=True
+    ):
+        m.d.comb += [number.eq(its_stream), low.eq(count)]
     accepts, answer = acceptance.accepts, ports.answer
     m.d.sync += [
         answer.valid.eq(ports.checked.valid),
@@ -57,7 +62,8 @@ def enter(m: Module, q: QueueParts) -> None:
     ports, acceptance, memories = q.ports, q.acceptance, q.memories
     accepts, entry = acceptance.accepts, q.free.entry
     checked, events = ports.checked, q.streams.events
-    valid_pairs = [checked[f"wait{k}_valid"] for k in range(q.shape.waits)]
+    reached = q.timelines.reached
+    waits = any_of(checked[f"wait{k}_valid"] & ~reached[k] for k in range(q.shape.waits))
     m.d.comb += [
         q.free.accept.eq(accepts),
         memories.arrives.eq(checked.valid & ~q.free.full),
@@ -71,7 +77,7 @@ def enter(m: Module, q: QueueParts) -> None:
         q.next.not_empty.eq(hit(acceptance.stream, q.streams["has"])),
         q.streams.enters_priority.eq(acceptance.priority),
         events.enters.eq(spread(accepts, acceptance.stream)),
-        events.enters_ready.eq(~any_of(valid_pairs)),
+        events.enters_ready.eq(~waits),
         events.enters_after.eq(checked.after_previous),
     ]
     for name in memories.body.shape().members:
@@ -178,6 +184,7 @@ def lists(m: Module, q: QueueParts) -> None:
     behind_begin = q.next.after(m, its["entry"])
     linked = q.acceptance.accepts & (q.next.tail == its["entry"])
     m.d.sync += streams.next_had_ended.eq(free.ended_next(behind_begin) & ~linked)
+    load_behind_begin(m, q, behind_begin)
     stream = q.acceptance.stream
     m.d.comb += [
         q.heads.writes[0].eq(
@@ -198,12 +205,38 @@ def lists(m: Module, q: QueueParts) -> None:
             Mux(
                 hit(jobs.picked, streams.left[0]),
                 followings[0],
-                q.heads.of(m, jobs.number),
+                Mux(
+                    hit(jobs.picked, streams.left[1]),
+                    followings[1],
+                    q.heads.of(m, jobs.number),
+                ),
             )
         ),
         streams.ends_slot.eq(q.ends.launch.slot),
         q.choice.head.eq(q.heads.of(m, q.choice.stage_number)),
     ]
+
+
+def load_behind_begin(m: Module, q: QueueParts, entry: Value) -> None:
+    """Load a head that comes behind a begin at once, if it waits for nothing.
+
+    It is looked up in the cycle of the begin, and loaded in the next one.
+    """
+    checked = q.ports.checked
+    kinds = data.StructLayout({"plain": 1, "after_previous": 1})
+    memory = new_memory(m, "plain_launches", kinds, q.shape.entries)
+    write = memory.write_port()
+    found = looked_up(m, memory, entry)
+    plain = Signal(name="next_is_plain")
+    events = q.streams.events
+    m.d.comb += [
+        write.addr.eq(q.free.entry),
+        write.en.eq(q.acceptance.accepts),
+        write.data.plain.eq(events.enters_ready),
+        write.data.after_previous.eq(checked.after_previous),
+        events.next_loads.eq(spread(plain, q.streams.left[0])),
+    ]
+    m.d.sync += [plain.eq(found.plain), events.next_after.eq(found.after_previous)]
 
 
 def load(m: Module, q: QueueParts) -> None:

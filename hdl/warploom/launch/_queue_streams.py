@@ -31,6 +31,7 @@ class StreamEvents:
     removes : for each slot: its launch is no longer started.
     head_ends : the head has ended in the list.
     loads, loaded_after : the head is loaded.
+    next_loads, next_after : the same of one that came behind a begin, and waits for nothing.
     breaks, mends, holds, resumes, aborts : commands and broken streams.
     aborting : an ABORT acts on a launch of it.
     settling : a job lets a launch of it pass, or end, in the next cycle.
@@ -41,7 +42,7 @@ class StreamEvents:
     signals: dict[str, Signal] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        one_bit = ("enters_ready", "enters_after", "loaded_after", "again")
+        one_bit = ("enters_ready", "enters_after", "loaded_after", "next_after", "again")
         vectors = (
             *("enters", "chosen", "goes_on"),
             *(
@@ -49,6 +50,7 @@ class StreamEvents:
                 "head_kept",
                 "head_ends",
                 "loads",
+                "next_loads",
                 "breaks",
                 "mends",
             ),
@@ -250,21 +252,27 @@ class QueueStreams:
         m.d.comb += [
             # But for a new head that enters.
             nexts["head_ended"].eq(((ended | self.head_ended) & ~leaves) | events.head_ends),
-            nexts["loaded"].eq(~leaves & (self.loaded | events.loads)),
+            nexts["loaded"].eq(~leaves & (self.loaded | events.loads | events.next_loads)),
             nexts["handed"].eq(self.handed & ~leaves & ~events.head_back),
         ]
         m.d.sync += [
             self.head_back.eq(~first & ~leaves & (self.head_back | events.head_kept)),
             self.head_ended.eq(~first & nexts["head_ended"]),
             self.loaded.eq(spread(ready, first) | (~first & nexts["loaded"])),
-            self.after.eq(
-                spread(events.enters_after, first)
-                | (~first & spread(events.loaded_after, events.loads))
-                | (~first & ~events.loads & self.after)
-            ),
+            self.after.eq(spread(events.enters_after, first) | (~first & self._after_known())),
             # A chosen head neither leaves nor comes back in the same cycle.
             self.handed.eq(nexts["handed"] | spread(~events.again, events.chosen)),
         ]
+
+    def _after_known(self) -> Value:
+        """Return ``after_previous`` of heads, but for those that enter in this cycle."""
+        events = self.events
+        loads = events.loads | events.next_loads
+        return (
+            spread(events.loaded_after, events.loads)
+            | spread(events.next_after, events.next_loads)
+            | (~loads & self.after)
+        )
 
     def _started(self, m: Module) -> None:
         """Keep each stream's two started launches."""
@@ -317,7 +325,7 @@ class QueueStreams:
         # A launch that enters now is the head if there is no other one. This is known late.
         alone = ~of["has"] | (of["single"] & of["leaves_any"])
         old = ~alone & nexts["loaded"] & ~nexts["handed"] & ~nexts["head_ended"] & open_
-        after = spread(events.loaded_after, events.loads) | (~events.loads & self.after)
+        after = self._after_known()
         new = alone & open_
         enters = events.enters & events.enters_ready.replicate(streams)
         comes_after = events.enters_after.replicate(streams)

@@ -121,6 +121,10 @@ class Timelines:
         The timeline of stream ``number`` becomes ``count`` at the end of this cycle.
     stream : Signal
         That stream, one bit each.
+    next_pairs : list
+        Stream and count of each pair of the launch that is at ``checked`` in the next cycle.
+    reached : Signal
+        For each pair of the launch at ``checked``: it is reached.
     heads : Any
         The waits of the head that a job looked at in the cycle before.
     loading : Signal
@@ -139,6 +143,14 @@ class Timelines:
         self.number = Signal(shape.config.stream_bits)
         self.count = Signal(COUNT_BITS)
         self.stream = Signal(shape.streams)
+        self.next_pairs = [
+            (
+                Signal(shape.config.stream_bits, name=f"next_pair_stream_{k}"),
+                Signal(WAIT_BITS, name=f"next_pair_{k}"),
+            )
+            for k in range(shape.waits)
+        ]
+        self.reached = Signal(shape.waits, name="pairs_reached")
         self.heads: Any = Signal(shape.waiting())
         self.loading = Signal(shape.streams)
         self.leaves = Signal(shape.streams)
@@ -161,8 +173,37 @@ class Timelines:
             known.eq(known | spread(self.changes, self.stream)),
             self.loaded_after.eq(self.heads.after_previous),
         ]
+        for k in range(shape.waits):
+            self._entering(m, k, timelines, known)
         pending = [self._pair(m, k, timelines, known) for k in range(shape.waits)]
         m.d.comb += self.over.eq(~any_of(pending) if pending else -1)
+
+    def _now(self, m: Module, timelines: Any, known: Signal, number: Any) -> Value:
+        """Return a stream's timeline in the next cycle."""
+        shape = self._shape
+        found = shape.counted(known.bit_select(number, 1), looked_up(m, timelines, number))
+        now: Value = Mux(self.changes & (self.number == number), self.count, found)
+        return now
+
+    def _entering(self, m: Module, k: int, timelines: Any, known: Signal) -> None:
+        """Say whether pair ``k`` of the launch at ``checked`` is reached.
+
+        Accepted count and pair are nearer than half of the pair's counts, or it is refused.
+        """
+        number, count = self.next_pairs[k]
+        timeline = Signal(WAIT_BITS, name=f"entering_timeline_{k}")
+        its_count = Signal(WAIT_BITS, name=f"entering_count_{k}")
+        its_stream = Signal.like(number, name=f"entering_stream_{k}")
+        behind = Signal(WAIT_BITS, name=f"entering_behind_{k}")
+        m.d.sync += [
+            timeline.eq(self._now(m, timelines, known, number)[:WAIT_BITS]),
+            its_count.eq(count),
+            its_stream.eq(number),
+        ]
+        m.d.comb += [
+            behind.eq(timeline - its_count),
+            self.reached[k].eq(~behind[-1] | self._reaches(its_stream, its_count)),
+        ]
 
     def _pair(self, m: Module, k: int, timelines: Any, known: Signal) -> Signal:
         """Keep pair ``k`` of each stream's head: whether it is waited for."""
@@ -172,10 +213,8 @@ class Timelines:
         loaded_count = Signal(COUNT_BITS, name=f"loaded_count_{k}")
         loaded_stream = Signal(shape.config.stream_bits, name=f"loaded_stream_{k}")
         valid, waits = Signal(name=f"loaded_valid_{k}"), Signal(name=f"loaded_waits_{k}")
-        found = shape.counted(known.bit_select(number, 1), looked_up(m, timelines, number))
-        changes = self.changes & (self.number == number)
         m.d.sync += [
-            timeline.eq(Mux(changes, self.count, found)),
+            timeline.eq(self._now(m, timelines, known, number)),
             loaded_count.eq(count),
             loaded_stream.eq(number),
             valid.eq(self.heads[f"valid{k}"]),

@@ -7,6 +7,7 @@ from warploom_golden.oracles.index_reference import warps
 from warploom_golden.preemption.streams.event_launch import Launch, SentLaunch
 from warploom_golden.preemption.streams.event_log import Answer
 from warploom_golden.preemption.streams.event_state import EventState
+from warploom_golden.preemption.streams.event_streams import is_reached
 from warploom_golden.replay.event_constants import NEVER
 from warploom_golden.replay.event_front import judge
 from warploom_spec import ErrorCode, timing
@@ -155,11 +156,12 @@ class Admission:
         stream = s.streams[descriptor.stream]
         number = (stream.accepted + 1) % _COUNTS
         entry = self._entries_of(descriptor.priority).index(None)
-        waits = [wait for wait in sent.waits if wait is not None]
+        pairs = [wait for wait in sent.waits if wait is not None]
+        waits = [(w[0], (s.streams[w[0]].accepted - self._distance(w)) % _COUNTS) for w in pairs]
         launch = Launch(
             self._next_ticket,
             descriptor,
-            tuple((w[0], (s.streams[w[0]].accepted - self._distance(w)) % _COUNTS) for w in waits),
+            tuple(waits),
             number,
             descriptor.priority * self._depth + entry,
             s.clock,
@@ -171,6 +173,8 @@ class Admission:
         s.log.answers.append(Answer(s.cycle + 1, launch.ticket, 0, 0, number % _WAIT_COUNTS))
 
         def accept() -> None:
+            # What ends in this cycle counts.
+            launch.waits = tuple(w for w in launch.waits if not is_reached(s.streams, w))
             s.entries[launch.entry] = launch
             stream.priority = descriptor.priority
             stream.accepted = number

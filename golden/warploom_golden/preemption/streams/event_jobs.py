@@ -1,5 +1,7 @@
 """Jobs: heads are loaded, launches end in the list (rules 21 to 26)."""
 
+from functools import partial
+
 from warploom_golden.preemption.streams.event_launch import Launch
 from warploom_golden.preemption.streams.event_state import EventState
 from warploom_golden.preemption.streams.event_streams import Stream
@@ -25,6 +27,7 @@ class Jobs:
         """Run one cycle."""
         s = self._state
         self._end_passed()
+        self._load_behind_begins()
         looked = s.picked
         if looked is not None:
             self._look(looked)
@@ -39,6 +42,12 @@ class Jobs:
 
         if picked is not None or looked is not None or s.looked:
             s.later(pick)
+
+    def _load_behind_begins(self) -> None:
+        """Load heads without waits that came behind one that began (rule 13)."""
+        for stream in self._state.streams:
+            if stream.began_at == self._state.cycle - 1 and not stream.items[0].waits:
+                self._state.later(partial(setattr, stream, "loaded", True))
 
     def _end_passed(self) -> None:
         """Let the launch that passed in the cycle before end in this one."""
@@ -101,7 +110,7 @@ class Jobs:
     def _pass(self, stream: Stream, head: Launch) -> None:
         """Let the head leave the list; it ends in the next cycle (rule 24)."""
         record = None if head.ended_in_list else self._fate(stream)
-        self._state.let_leave(stream, head)
+        self._state.let_leave(stream, head, begins=False)
         self._passing = head, record
 
     def _end_suspended(self, stream: Stream, launch: Launch) -> None:

@@ -88,7 +88,7 @@ class Places:
 
         s.later(begin)
         if not launch.started:
-            s.let_leave(s.stream_of(launch), launch)
+            s.let_leave(s.stream_of(launch), launch, begins=True)
 
     # --- stops -----------------------------------------------------------------------------------
     def step(self) -> None:

@@ -166,14 +166,15 @@ class EventState:
         """Let a change happen at the end of the cycle, after those that were asked for before."""
         self._effects.append(effect)
 
-    def let_leave(self, stream: Stream, head: Launch) -> None:
-        """Let a stream's head leave its list at the end of the cycle."""
+    def let_leave(self, stream: Stream, head: Launch, *, begins: bool) -> None:
+        """Let a stream's head leave its list at the end of the cycle; it begins, or passes."""
         cycle, before_another = self.cycle, len(stream.items) > 1
 
         def leave() -> None:
             stream.leave_list(head)
             if before_another:
                 stream.left_at = cycle
+                stream.began_at = cycle if begins else stream.began_at
 
         self.later(leave)
 

@@ -34,6 +34,8 @@ class Stream:
         That job loads the head.
     left_at : int
         Last cycle at whose end the head left the list before another launch (rule 20).
+    began_at : int
+        The same of heads that left because they began (rule 13).
     """
 
     number: int
@@ -51,6 +53,7 @@ class Stream:
     job_until: int = -1
     loading: bool = False
     left_at: int = -1
+    began_at: int = -2
 
     @property
     def started(self) -> list[Launch]:
@@ -63,7 +66,7 @@ class Stream:
         return [each for each in self.started if each.where is Where.SUSPENDED]
 
     def leave_list(self, launch: Launch) -> None:
-        """Let the head leave the list; the next head is not loaded."""
+        """Let the head leave the list; the next head is not loaded yet (rule 13)."""
         assert self.items[0] is launch
         self.items.popleft()
         self.loaded = self.handed = False

@@ -1,0 +1,144 @@
+"""When KernelQueue's heads are loaded and end: waits that are over, begins, a soft reset."""
+
+import pytest
+
+from tb.launch.queue_script import DEFAULT, Script, Seen, low_in_place
+from tb.support.planted import plant
+from warploom.launch import _queue_lists
+from warploom.launch._queue_jobs import QueueJobs
+from warploom.launch._queue_timelines import Timelines
+from warploom.launch.kernel_queue import KernelQueue
+from warploom_dev.planted import Change
+from warploom_golden.launch import KernelQueue as Model
+from warploom_spec import Fate
+from warploom_spec.queue import FinalFate
+
+KINDS = pytest.mark.parametrize("kind", [KernelQueue, Model], ids=["rtl", "model"])
+
+#: Cycle of an acceptance, and of the configuration's presentation: the awaited record is made in
+#: 101. Five cycles where the pair is kept and reached meanwhile, else three.
+ACCEPTED = {99: 106, 100: 107, 101: 104, 102: 105, 130: 133}
+
+
+def seen(script, kind, cycles):
+    return Seen(script.run(kind, cycles), DEFAULT)
+
+
+def over(accepted, *waits):
+    """Return a script: a launch of stream 1 is accepted around the end of stream 0's only one."""
+    script = low_in_place(ended=100).end(100, 0, 1, Fate.FINISHED)
+    return script.launch(accepted, 1, *waits)
+
+
+@KINDS
+@pytest.mark.rule("kernel_queue", 4, 10, 11, 13, 17)
+@pytest.mark.parametrize("accepted", ACCEPTED)
+def test_a_wait_that_is_over_at_the_acceptance_costs_nothing(kind, accepted):
+    """Example 11; without a wait it is three cycles, too."""
+    saw = seen(over(accepted, (0, 1)), kind, 140)
+    assert saw.pulses("timeline", "stream", "count") == {102: (0, 1)}
+    assert saw.valid("request") == [23, ACCEPTED[accepted]]
+    assert seen(over(accepted), kind, 140).valid("request") == [23, accepted + 3]
+
+
+@KINDS
+@pytest.mark.rule("kernel_queue", 4, 11)
+@pytest.mark.parametrize("waits", [((0, 1), (2, 1)), ((2, 1), (0, 1))])
+def test_a_launch_waits_for_the_pair_that_is_kept(kind, waits):
+    """Stream 0 has ended, stream 2's launch ends in 160: its record is made in 161."""
+    script = Script().launch(10, 2).level("started", 0, 30, 160).end(160, 0, 1, Fate.FINISHED)
+    script.launch(20, 0).level("started", 1, 45, 100).end(100, 1, 2, Fate.FINISHED)
+    saw = seen(script.launch(130, 1, *waits), kind, 180)
+    assert saw.pulses("timeline", "stream", "count") == {102: (0, 1), 162: (2, 1)}
+    assert saw.valid("request")[-1] == 164
+
+
+def behind_a_begin(*waits):
+    """Return a script: launch 1 ends in 40, launch 2 begins in 55 before launch 3."""
+    script = Script().launch(10, 2).level("started", 0, 26, 40).end(40, 0, 1, Fate.FINISHED, 2)
+    script.launch(30, 0).launch(32, 0, *waits, after_previous=0)
+    return script.level("started", 1, 55, 10**6)
+
+
+@KINDS
+@pytest.mark.rule("kernel_queue", 13, 21, 37)
+@pytest.mark.parametrize(
+    ("waits", "presented"),
+    [((), 59), (((3, 0),), 59), (((2, 1),), 62), (((3, 0), (2, 1)), 62)],
+    ids=["no wait", "over at once", "over meanwhile", "one of two"],
+)
+def test_the_launch_behind_a_begin_is_loaded_at_once(kind, waits, presented):
+    """Example 12; one that keeps a pair is loaded by a job."""
+    saw = seen(behind_a_begin(*waits), kind, 90)
+    assert saw.valid("request") == [13, 33, presented]
+
+
+@KINDS
+@pytest.mark.rule("kernel_queue", 11, 13)
+def test_the_launch_behind_a_begin_waits_for_the_pair_that_it_keeps(kind):
+    """Stream 2's second launch ends in 104."""
+    script = behind_a_begin((2, 2)).launch(31, 2)
+    script.level("started", 0, 60, 104).end(104, 0, 3, Fate.FINISHED, 2)
+    saw = seen(script, kind, 120)
+    assert saw.valid("request")[-1] == 108
+
+
+def reset_at_40(*streams):
+    """Return a script: streams are held, three launches wait in each, a soft reset comes."""
+    script = Script().preempt(10, *streams)
+    for n in range(3):
+        for k, stream in enumerate(streams):
+            script.launch(20 + len(streams) * n + k, stream)
+    for cycle in range(40, 80):
+        script.at(cycle, soft_reset_active=1)
+    return script
+
+
+@KINDS
+@pytest.mark.rule("kernel_queue", 22, 23, 24, 63)
+def test_in_a_soft_reset_one_launch_ends_in_each_cycle(kind):
+    """Example 13: the lowest stream first."""
+    saw = seen(reset_at_40(3, 2), kind, 70)
+    records = saw.pulses("record", "ticket", "stream", "fate")
+    expected = [(ticket, 2) for ticket in (2, 4, 6)] + [(ticket, 3) for ticket in (1, 3, 5)]
+    assert {cycle: r for cycle, r in records.items() if cycle > 40} == {
+        44 + k: (*launch, FinalFate.ABORTED) for k, launch in enumerate(expected)
+    }
+
+
+#: A fault each of the RTL, and the test that finds it.
+PLANTED = {
+    "a pair that is reached is kept": (
+        Change(Timelines, "_entering", "| self._reaches(its_stream, its_count)", ""),
+        lambda: test_a_wait_that_is_over_at_the_acceptance_costs_nothing(KernelQueue, 101),
+    ),
+    "a pair that is not reached is dropped": (
+        Change(Timelines, "_entering", "~behind[-1]", "1"),
+        lambda: test_a_launch_waits_for_the_pair_that_is_kept(KernelQueue, ((0, 1), (2, 1))),
+    ),
+    "each head behind a begin is loaded": (
+        Change(
+            _queue_lists,
+            "load_behind_begin",
+            "spread(plain, q.streams.left[0])",
+            "q.streams.left[0]",
+        ),
+        lambda: test_the_launch_behind_a_begin_waits_for_the_pair_that_it_keeps(KernelQueue),
+    ),
+    "no head behind a begin is loaded": (
+        Change(_queue_lists, "load_behind_begin", "spread(plain, q.streams.left[0])", "0"),
+        lambda: test_the_launch_behind_a_begin_is_loaded_at_once(KernelQueue, (), 59),
+    ),
+    "a stream that is looked at is never picked": (
+        Change(QueueJobs, "_pick", "(self.picked & ~again)", "self.picked"),
+        lambda: test_in_a_soft_reset_one_launch_ends_in_each_cycle(KernelQueue),
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", PLANTED)
+def test_a_planted_fault_is_found(monkeypatch, fault):
+    change, finds = PLANTED[fault]
+    plant(monkeypatch, [change])
+    with pytest.raises(AssertionError):
+        finds()
