@@ -84,21 +84,21 @@ def test_a_launch_handed_over_in_the_flag_s_first_cycle_may_still_place_a_block(
     With `drain` the urgent launch waits for it, or for the other launch's last block.
     """
     load = workload("drain", ((1, 2, 200),), ((4, 1, 20),), after_previous=0)
-    sets = setting(40, 244406, 20, distance=400.0)
+    sets = setting(40, 244417, 20, distance=400.0)
     events = model_events(load, sets)
-    accepted = events_around(events, "answers", 124)[0] - 1
-    assert accepted + 1 in events_around(events, "handed", 120)
-    assert events_around(events, "offers", 120) == [accepted + 7]
+    accepted = events_around(events, "answers", 17)[0] - 1
+    assert accepted + 1 in events_around(events, "handed", 13)
+    assert events_around(events, "offers", 13) == [accepted + 7]
     reports, first = events["reports"]["cycle"], first_offers(events)
     gone = int(reports[reports > accepted].min())
-    assert first[124] == gone + LAW.next_launch == accepted + 194
+    assert first[17] == gone + LAW.next_launch == accepted + 199
     assert judge(events, load, sets)[1].violations == []
 
 
 def test_the_kill_of_a_launch_handed_over_in_the_flag_s_first_cycle_comes_a_cycle_later():
     load, _ = RUNS["short"]
     events = model_events(load, SETS)
-    accepted = events_around(events, "answers", 276)[0] - 1
-    assert events_around(events, "handed", 275)[0] == accepted + 1
+    accepted = events_around(events, "answers", 209)[0] - 1
+    assert events_around(events, "handed", 208)[0] == accepted + 1
     kills = events["kills"]["cycle"]
     assert int(kills[kills > accepted].min()) == accepted + LAW.kill + 1

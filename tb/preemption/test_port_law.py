@@ -51,14 +51,14 @@ def test_the_law_holds_and_its_terms_are_reached(runs, seed):
 
 
 def test_a_launch_that_is_handed_over_in_the_flag_s_first_cycle_leaves_its_place_a_cycle_later():
-    """Its stop stands in A + 3. The urgent launch of ticket 60 takes its place, in A + 17."""
-    workload, sets = small_workload("reset"), setting(COUNT, 136259609, 0)
+    """Its stop stands in A + 3. The urgent launch of ticket 65 takes its place, in A + 17."""
+    workload, sets = small_workload("reset"), setting(COUNT, 741361655, 0)
     events = model_events(workload, sets)
-    accepted = int(events["answers"]["cycle"][59]) - 1
+    accepted = int(events["answers"]["cycle"][64]) - 1
     handed = events["handed"]
-    assert accepted + 1 in handed["cycle"][handed["ticket"] == 59]
+    assert accepted + 1 in handed["cycle"][handed["ticket"] == 64]
     offers = events["offers"]
-    assert offers["cycle"][offers["ticket"] == 60][0] == accepted + StreamLaw(TINY).idle_place + 1
+    assert offers["cycle"][offers["ticket"] == 65][0] == accepted + StreamLaw(TINY).idle_place + 1
     _, verdict = judge(events, workload, sets)
     assert verdict.violations == []
 
