@@ -27,16 +27,22 @@ def preempt(*arguments):
     return CliRunner().invoke(main, ["preempt", *map(str, arguments)])
 
 
-@pytest.fixture
-def trace(tmp_path):
-    """Two streams: 7 with long kernels, 20 with short ones."""
+def written(folder, *streams):
+    """Write a trace whose long and short kernels alternate, as do their streams."""
     events = []
     for n in range(12):
-        kernel = trace_files.kernel(n, ts=1000.0 + n, grid=[500 + n, 1, 1], stream=(7, 20)[n % 2])
+        stream = streams[n % len(streams)]
+        kernel = trace_files.kernel(n, ts=1000.0 + n, grid=[500 + n, 1, 1], stream=stream)
         kernel["args"]["block"] = [256 + 64 * (n == 10), 1, 1]
         kernel["dur"] = (90.0, 3.0)[n % 2]
         events += [trace_files.call(n, float(n)), kernel]
-    return trace_files.write(tmp_path, trace_files.document() | {"traceEvents": events})
+    return trace_files.write(folder, trace_files.document() | {"traceEvents": events})
+
+
+@pytest.fixture
+def trace(tmp_path):
+    """Two streams: 7 with long kernels, 20 with short ones."""
+    return written(tmp_path, 7, 20)
 
 
 FEW = ("--arrivals", 20)
@@ -230,9 +236,26 @@ def test_urgent_launches_have_a_stream_of_their_own_and_addresses_are_shared(tra
     assert workload.low[-2].index_address == workload.urgent[-1].index_address
 
 
+def test_each_low_stream_has_a_stream_beside_the_urgent_one(tmp_path):
+    """With 2^stream_bits streams the low trace may have one less."""
+    three, figures = written(tmp_path, 7, 20, 9), tmp_path / "f.json"
+    asked = (three, "--urgent", 20, *FEW, "--mode", "wait", "--json", figures, "--set")
+    done = preempt(*asked, "stream_bits=1")
+    assert done.exit_code == 2 and not figures.exists()
+    said = "trace.json: 2 streams; legal: up to 1 (choose --set stream_bits=2)"
+    assert said in done.stderr.splitlines()[-1]
+    done = preempt(*asked, "stream_bits=2")
+    assert done.exit_code == 0, done.output
+    assert json.loads(figures.read_text())["set"] == ["stream_bits=2"]
+    low, urgent = (select(trace_reader.load(three), 20, wanted) for wanted in (False, True))
+    workload = make_workload(low, urgent, preset("default"), Fraction(1))
+    assert {launch.stream for launch in workload.low} == {0, 1}
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
+        (("--urgent", 20, "--set", "streams=4"), "field is 'streams'; legal: "),
         (("--urgent", 9), "--urgent is 9; streams of the trace: 7, 20"),
         ((), "traces are 1, with no --urgent; legal: two, LOW and HIGH, or one with --urgent"),
         (("--urgent", 20, "--plot", "p.txt"), "legal: a name that ends in .png, .svg, .pdf"),

@@ -102,6 +102,11 @@ set_option = several_option(
 )
 
 
+def as_settings(**chosen: str | None) -> tuple[str, ...]:
+    """Return the options of fields that were given, each as ``--set`` has it."""
+    return tuple(f"{field}={value}" for field, value in chosen.items() if value)
+
+
 def number_option(
     flag: str, low: int, high: int | None = None, *, metavar: str = "N", **settings: Any
 ) -> Callable[[Command], Command]:

@@ -1,6 +1,5 @@
 """``warploom preempt``: measures the latency and the cost of preemption on recorded traces."""
 
-import dataclasses
 import sys
 from fractions import Fraction
 from pathlib import Path
@@ -15,14 +14,15 @@ from warploom_sim.commands.parameters import (
     TRACE_FILE,
     OutputFile,
     Share,
+    as_settings,
     json_option,
     number_option,
     refuse_overwriting,
     refuse_same,
+    set_option,
 )
 from warploom_sim.commands.request_options import Parsed, knee_of, request_option
 from warploom_sim.replay.option_kinds import Scale
-from warploom_spec import preset
 
 #: Factor of the recorded block lengths with ``--rtl``, where long blocks cost time.
 _RTL_SCALE: Final = Fraction(1, 32)
@@ -54,6 +54,7 @@ MODES: Final = ("reset", "drain", "yield", "wait", "auto")
 @click.option(
     "--config", type=PRESET, default="default", show_default=True, help="Preset of the machine."
 )
+@set_option
 @click.option("--policy", type=POLICY, help="Placement instead of the preset's.")
 @click.option("--reclaim", type=RECLAIM, help="Reclaim policy instead of the preset's.")
 @click.option(
@@ -92,6 +93,7 @@ MODES: Final = ("reset", "drain", "yield", "wait", "auto")
 def preempt(
     traces: tuple[Path, ...],
     config: str,
+    settings: tuple[str, ...],
     policy: str | None,
     reclaim: str | None,
     contention: str | None,
@@ -122,14 +124,13 @@ def preempt(
       warploom preempt traces/two_streams_priority.json.gz --urgent 31 --rtl --arrivals 100
     """
     from warploom_sim.methods.preempt import measurement
+    from warploom_sim.variant import variant
 
     refuse_overwriting(json_file, traces)
     refuse_overwriting(options["plot"], traces)
     refuse_same(json=json_file, plot=options["plot"])
-    chosen = preset(config)
-    machine = dataclasses.replace(
-        chosen, policy=policy or chosen.policy, reclaim=reclaim or chosen.reclaim
-    )
+    chosen = as_settings(policy=policy, reclaim=reclaim)
+    machine = variant(config, (*settings, *chosen)).config
     warps = knee_of(contention, knee)
     modes = tuple(dict.fromkeys(options.pop("modes")))
     scale = time_scale or (_RTL_SCALE if rtl else Fraction(1))
@@ -138,6 +139,7 @@ def preempt(
             traces=traces,
             modes=modes,
             config=machine,
+            settings=settings,
             knee=warps,
             time_scale=scale,
             keeps_waits=events != "ignore",

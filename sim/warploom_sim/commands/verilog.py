@@ -11,6 +11,7 @@ from warploom_sim.commands.parameters import (
     PRESET,
     RECLAIM,
     OutputFolder,
+    as_settings,
     blocks_argument,
     json_option,
     set_option,
@@ -74,8 +75,7 @@ def verilog(
     from warploom_sim.verilog.generate import count_of_files, generate
 
     configs = configs or tuple(PRESETS)
-    chosen = {"policy": policy, "reclaim": reclaim}
-    settings += tuple(f"{field}={value}" for field, value in chosen.items() if value)
+    settings += as_settings(policy=policy, reclaim=reclaim)
     # A refusal is one line: nothing has been announced before it.
     made = [variant(name, settings).config for name in configs]
     there = [name for name in BLOCKS if all(name in blocks_of(config) for config in made)]

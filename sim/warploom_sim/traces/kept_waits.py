@@ -138,8 +138,10 @@ def _numbers(launches: Sequence[LaunchDescriptor], refused: frozenset[int]) -> l
     return result
 
 
-def check_streams(path: object, launches: Sequence[KernelLaunch], config: Config) -> None:
-    """Demand that each stream of a trace has a stream of the hardware.
+def check_streams(
+    path: object, launches: Sequence[KernelLaunch], config: Config, *, taken: int = 0
+) -> None:
+    """Demand that each stream of a trace has a stream of the hardware, beside those ``taken``.
 
     Raises
     ------
@@ -147,13 +149,14 @@ def check_streams(path: object, launches: Sequence[KernelLaunch], config: Config
         If there are more: says how many, and how many bits are enough, if any are.
     """
     count = len({(launch.device, launch.stream) for launch in launches})
-    if count <= 1 << config.stream_bits:
+    most = (1 << config.stream_bits) - taken
+    if count <= most:
         return
-    bits = (count - 1).bit_length()
+    bits = (count + taken - 1).bit_length()
     if bits <= _MOST_STREAM_BITS:
         cure = f"choose --set stream_bits={bits}"
     elif len({launch.device for launch in launches}) > 1:
         cure = "choose --device"
     else:
-        cure = f"no configuration has more than {1 << _MOST_STREAM_BITS}"
-    raise WarploomError(f"{path}: {count} streams; legal: up to {1 << config.stream_bits} ({cure})")
+        cure = f"no configuration has more than {(1 << _MOST_STREAM_BITS) - taken}"
+    raise WarploomError(f"{path}: {count} streams; legal: up to {most} ({cure})")

@@ -66,6 +66,8 @@ class PreemptOptions:
         Share of the low trace's kernels that are idempotent.
     config : Config
         The machine.
+    settings : tuple of str
+        Fields of its preset that ``--set`` changed, each ``FIELD=VALUE``.
     knee : int or None
         With contention: warps that an SM runs at full speed. None: without contention.
     gpu : Gpu or None
@@ -93,6 +95,7 @@ class PreemptOptions:
     modes: tuple[str, ...]
     idempotent: Fraction
     config: Config
+    settings: tuple[str, ...]
     knee: int | None
     gpu: Gpu | None
     time_scale: Fraction
@@ -306,6 +309,7 @@ def _figures(options: PreemptOptions) -> dict[str, Any]:
     return {
         "trace": " + ".join(path.name for path in options.traces),
         "urgent_stream": options.urgent,
+        **({"set": list(options.settings)} if options.settings else {}),
         "sms": options.config.sms,
         "policy": options.config.policy,
         "reclaim": options.config.reclaim,

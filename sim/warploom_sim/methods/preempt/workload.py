@@ -9,6 +9,7 @@ from typing import Final
 
 from warploom_golden.oracles.index_reference import warps
 from warploom_sim.methods.preempt.repeated_waits import RepeatedWaits, repeated_waits
+from warploom_sim.traces.kept_waits import check_streams
 from warploom_sim.traces.kernel_launch import KernelLaunch
 from warploom_sim.traces.trace_launches import index_addresses, make_launches
 from warploom_sim.traces.trace_reader import Trace
@@ -140,14 +141,16 @@ def make_workload(
     Raises
     ------
     WarploomError
-        If a launch is refused: it does not fit the descriptor, the recorded GPU, or the machine.
+        If a launch is refused: it does not fit the descriptor, the recorded GPU, or the machine; or
+        if the low trace has more streams than there are beside the urgent launches' one.
     """
     from warploom_golden.replay.event_front import judge
 
+    check_streams(low.path, low.launches, config, taken=1)
     kernels: list[KernelLaunch] = [*low.launches, *urgent.launches]
     addresses = index_addresses(kernels, config)
     made = [*make_launches(low, config, time_scale), *make_launches(urgent, config, time_scale)]
-    # Urgent launches use the last stream; the low launches share all other streams.
+    # Urgent launches use the last stream, low launches those before it.
     last = (1 << config.stream_bits) - 1
     launches = []
     for number, (launch, kernel) in enumerate(zip(made, kernels, strict=True)):
@@ -156,7 +159,7 @@ def make_workload(
             launch,
             code=number,
             index_address=addresses[number],
-            stream=launch.stream % last if is_low else last,
+            stream=launch.stream if is_low else last,
             priority=LOW_PRIORITY if is_low else URGENT_PRIORITY,
             idempotent=1,
         )
