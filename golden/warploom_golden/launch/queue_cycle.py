@@ -167,12 +167,13 @@ class Cycle:
         return launch.marked or stream.broken or self.no_sm or self._state.closed
 
     def _wants_job(self, number: int) -> bool:
-        """Rule 21."""
+        """Rules 21 and 22."""
         stream, state = self._streams[number], self._state
-        again = state.closed and len(stream.waiting) > 1
+        idle = bool(stream.waiting) and not stream.handed
+        left = len(stream.suspended) + (len(stream.waiting) if idle else 0)
+        again = state.closed and left > 1
         if (number == state.looking and not again) or number in state.loads:
             return False
-        idle = bool(stream.waiting) and not stream.handed
         if idle and (not stream.loaded or self.is_purged(stream)):
             return True
         return any(self._wants_suspended_ended(stream, launch) for launch in stream.suspended)

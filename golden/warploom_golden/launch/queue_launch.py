@@ -34,7 +34,7 @@ class Launch:
     entry, ticket, number, accepted : int
         Rule 2; ``accepted`` is the clock's value.
     waits : tuple of (int, int)
-        Stream and count of each valid pair (4).
+        Stream and count of each pair that it keeps (4).
     where : Where
         Where it is. A launch that waits or ended in the list is in the list.
     started, marked, ended_in_list : bool

@@ -57,12 +57,12 @@ class QueueJobs:
 
     def _pick(self, m: Module, streams: QueueStreams) -> None:
         under_way = Signal(self._shape.streams)
-        # In a soft reset launches of one list end in cycles that follow each other.
-        again = streams["has"] & ~streams["single"]
-        again &= streams.closed.replicate(self._shape.streams)
-        m.d.comb += under_way.eq((self.picked & ~again) | self.loading[0] | self.loading[1])
         head = streams["has"] & ~streams.handed
         susp, marked = streams.suspended, streams.marked
+        # In a soft reset launches of one stream end in cycles that follow each other.
+        two = (head & (~streams["single"] | susp[0] | susp[1])) | (susp[0] & susp[1])
+        again = two & streams.closed.replicate(self._shape.streams)
+        m.d.comb += under_way.eq((self.picked & ~again) | self.loading[0] | self.loading[1])
         purged = streams.broken | streams.bounded | streams.head_ended
         by_stream = head & (~streams.loaded | purged)
         by_stream |= any_of(susp[k] & (marked[k] | streams.broken) for k in range(2))

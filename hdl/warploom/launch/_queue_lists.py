@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data
 
 from warploom.launch._queue_parts import QueueParts
@@ -157,8 +157,8 @@ def lists(m: Module, q: QueueParts) -> None:
         left, behind = Signal(q.shape.streams, name=f"left_{k}"), Signal(name=f"left_any_{k}")
         left_entry = Signal(q.shape.entry_bits, name=f"left_entry_{k}")
         followings.append(following)
-        # The job lets what came behind a begin pass at once: what comes behind that counts.
-        again = hit(left, jobs.passing) if k == 0 else C(0, 1)
+        # The job lets what came behind a leaver pass at once: what comes behind that counts.
+        again = hit(left, jobs.passing)
         m.d.sync += [
             left.eq(leaves),
             behind.eq(leaves_any),
@@ -182,8 +182,7 @@ def lists(m: Module, q: QueueParts) -> None:
         ]
     # A job may look at what comes behind a begin in the next cycle: whether it has ended.
     behind_begin = q.next.after(m, its["entry"])
-    linked = q.acceptance.accepts & (q.next.tail == its["entry"])
-    m.d.sync += streams.next_had_ended.eq(free.ended_next(behind_begin) & ~linked)
+    m.d.sync += streams.next_had_ended.eq(free.ended_next(behind_begin))
     load_behind_begin(m, q, behind_begin)
     stream = q.acceptance.stream
     m.d.comb += [
@@ -218,7 +217,7 @@ def lists(m: Module, q: QueueParts) -> None:
 
 
 def load_behind_begin(m: Module, q: QueueParts, entry: Value) -> None:
-    """Load a head that comes behind a begin at once, if it waits for nothing.
+    """Load a head that comes behind a begin at once, if it keeps no pair.
 
     It is looked up in the cycle of the begin, and loaded in the next one.
     """

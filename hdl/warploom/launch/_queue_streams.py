@@ -14,7 +14,7 @@ class StreamEvents:
     Attributes
     ----------
     enters, enters_ready, enters_after, enters_priority
-        A launch is accepted: no pair of it is valid; its ``after_previous``; its priority, one bit
+        A launch is accepted: it keeps no pair; its ``after_previous``; its priority, one bit
         each.
     leaves, meets_boundary
         Of a begin and of the job: the head leaves; the head is the stream's boundary, if there is
@@ -31,7 +31,7 @@ class StreamEvents:
     removes : for each slot: its launch is no longer started.
     head_ends : the head has ended in the list.
     loads, loaded_after : the head is loaded.
-    next_loads, next_after : the same of one that came behind a begin, and waits for nothing.
+    next_loads, next_after : the same of one that came behind a begin, and keeps no pair.
     breaks, mends, holds, resumes, aborts : commands and broken streams.
     aborting : an ABORT acts on a launch of it.
     settling : a job lets a launch of it pass, or end, in the next cycle.
@@ -81,7 +81,8 @@ class QueueStreams:
         self.events = StreamEvents(shape.streams)
         self.enters_priority = Signal(shape.priorities)
         self.leaves = [Signal(shape.streams, name=f"leaves_{k}") for k in range(2)]
-        # Streams whose head left in the cycle before, and another one came; it had ended.
+        # Streams whose head left in the cycle before, and no launch that entered is the head now;
+        # what came behind it had ended.
         self.left = [Signal(shape.streams, name=f"left_{k}") for k in range(2)]
         self.next_ended = [Signal(name=f"next_ended_{k}") for k in range(2)]
         self.next_had_ended = Signal()
@@ -279,7 +280,9 @@ class QueueStreams:
         events, free = self.events, self.follows["first_free"]
         begins = self.begins
         stays = [self.started[k] & ~self.removes[k] for k in range(2)]
-        m.d.sync += self.older.eq((stays[0] & stays[1] & self.older) | (~stays[0] & stays[1]))
+        m.d.sync += self.older.eq(
+            (stays[0] & stays[1] & self.older) | (~stays[0] & self.nexts["started_1"])
+        )
         for k in range(2):
             here = free if k == 0 else ~free
             suspends = events.suspends[k]

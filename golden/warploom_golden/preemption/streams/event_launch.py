@@ -55,7 +55,7 @@ class Launch:
     descriptor : LaunchDescriptor
         As it was sent.
     waits : tuple of (int, int)
-        Pairs (stream, count) with counts of 32 bits.
+        Pairs (stream, count) that it keeps, with counts of 32 bits.
     number : int
         Its number in its stream, from 1 on.
     entry : int
