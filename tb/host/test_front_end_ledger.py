@@ -10,8 +10,8 @@ from tb.support.deep_values import deep_but
 from tb.support.hard_cases import run_until
 from tb.support.planted import plant
 from warploom_dev.rewrite import Rewrite
+from warploom_golden.launch import queue_cycle
 from warploom_golden.launch.launch_path import LaunchPath
-from warploom_golden.launch.queue_cycle import Cycle
 from warploom_golden.launch.record_queue import RecordQueue
 from warploom_golden.oracles import LedgerError
 from warploom_sim.cosim.lockstep.events import require
@@ -61,7 +61,7 @@ WRONG = {
         "block_number",
     ),
     "a head does not wait": (
-        Rewrite(Cycle, "is_reached", "REACHED_BELOW", "COUNTS"),
+        Rewrite(queue_cycle, "is_reached", "REACHED_BELOW", "COUNTS"),
         "did not wait",
     ),
 }

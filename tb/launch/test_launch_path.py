@@ -17,6 +17,7 @@ from warploom.launch.launch_path import LaunchPath
 from warploom_dev.planted import Change
 from warploom_dev.rewrite import Rewrite
 from warploom_golden.launch import LaunchPath as Model
+from warploom_golden.launch import queue_cycle
 from warploom_golden.launch.queue_cycle import Cycle
 from warploom_golden.launch.queue_moves import Moves
 from warploom_golden.launch.queue_packing import Packets
@@ -151,7 +152,7 @@ ORDER, MODES = "the records' order", "a mode that does not exist is accepted"
 #: A wrong rule each, and the part of the message that finds it.
 WRONG = {
     "a head does not wait": (
-        Rewrite(Cycle, "is_reached", "REACHED_BELOW", "COUNTS"),
+        Rewrite(queue_cycle, "is_reached", "REACHED_BELOW", "COUNTS"),
         "did not wait",
     ),
     "a drained launch begins anew": (
