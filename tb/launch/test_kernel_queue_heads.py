@@ -189,6 +189,22 @@ def test_a_suspended_launch_ends_beside_the_begin_of_the_next_one(kind, begins):
     assert [cycle for cycle in saw.valid("request") if cycle > 60] == [94]
 
 
+@KINDS
+@pytest.mark.rule("kernel_queue", 4, 21, 22, 23, 62)
+@pytest.mark.parametrize("accepted", [102, 103, 104])
+def test_a_head_is_not_loaded_in_the_cycle_behind_its_acceptance(kind, accepted):
+    """Stream 2 is picked in 103 for its suspended launch, which an ABORT ends in this cycle.
+
+    So what is looked at in 104 is the launch that was accepted in 103. It waits for stream 3, whose
+    record is made in 162.
+    """
+    script = drained(50, 2).launch(24, 3).level("started", 1, 40, 160).abort(100, 1)
+    script.command(102, QueueOpcode.ABORT_STREAMS, 2).launch(accepted, 2, (3, 1)).resume(120, 2)
+    saw = seen(script.end(161, 1, 2, Fate.FINISHED, 3), kind, 180)
+    assert saw.pulses("timeline", "stream", "count") == {104: (2, 1), 163: (3, 1)}
+    assert [cycle for cycle in saw.valid("request") if cycle > 60] == [165]
+
+
 #: A fault each of the RTL, and the test that finds it.
 PLANTED = {
     "a pair that is reached is kept": (
@@ -232,6 +248,10 @@ PLANTED = {
     "a launch that begins is not the older one at once": (
         Change(QueueStreams, "_started", 'self.nexts["started_1"]', "stays[1]"),
         lambda: test_a_suspended_launch_ends_beside_the_begin_of_the_next_one(KernelQueue, 90),
+    ),
+    "a head is loaded while its waits are being written": (
+        Change(QueueJobs, "_look", " & ~streams.new_heads", ""),
+        lambda: test_a_head_is_not_loaded_in_the_cycle_behind_its_acceptance(KernelQueue, 103),
     ),
     "a suspended launch's stream is not picked at once": (
         Change(QueueJobs, "_pick", '~streams["single"] | susp[0] | susp[1]', '~streams["single"]'),

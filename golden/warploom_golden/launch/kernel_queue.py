@@ -139,6 +139,7 @@ class KernelQueue:
         )
         if not stream.waiting:
             stream.loaded = not launch.waits
+            stream.entered = True
         stream.priority = launch.priority
         stream.waiting.append(launch)
         stream.unfinished.append(launch)

@@ -197,7 +197,7 @@ class Cycle:
             return None if self.end is not None else Job.END_SUSPENDED
         if idle and self.is_purged(stream):
             return None if self.end is not None else Job.PASS
-        return Job.LOAD if idle and not stream.loaded else None
+        return Job.LOAD if idle and not stream.loaded and not stream.entered else None
 
     # Choice
 

@@ -163,6 +163,8 @@ class Stream:
         In the cycle before the head left the list, before another launch (20).
     began : bool
         The same, and it left because it began (13).
+    entered : bool
+        In the cycle before a launch was accepted that is the head (23).
     """
 
     waiting: deque[Launch] = field(default_factory=deque)
@@ -178,6 +180,7 @@ class Stream:
     boundary: Launch | None = None
     left: bool = False
     began: bool = False
+    entered: bool = False
 
     @property
     def head(self) -> Launch | None:

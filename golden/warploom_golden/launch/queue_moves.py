@@ -246,7 +246,7 @@ class Moves:
         for stream in state.streams:
             if stream.began and not stream.waiting[0].waits:
                 stream.loaded = True
-            stream.began = False
+            stream.began = stream.entered = False
         for number in list(state.loads):
             state.loads[number] -= 1
             if not state.loads[number]:

@@ -108,7 +108,8 @@ class QueueJobs:
             self.entry.eq(Mux(hit(picked, suspended), self.suspended_entry, self.head)),
         ]
         m.d.sync += [
-            self.loading[0].eq(head & ~purged & ~streams.loaded),
+            # A new head's waits are being written in this cycle.
+            self.loading[0].eq(head & ~purged & ~streams.loaded & ~streams.new_heads),
             self.loading[1].eq(self.loading[0]),
         ]
 

@@ -147,8 +147,7 @@ def lists(m: Module, q: QueueParts) -> None:
             *(jobs.passes, jobs.picked, jobs.number, jobs.head),
         ),
     ]
-    firsts = Signal(q.shape.streams, name="firsts_before")
-    m.d.sync += firsts.eq(streams["first"])
+    m.d.sync += streams.new_heads.eq(streams["first"])
     followings: list[Signal] = []
     for k, (leaves, leaves_any, stream, number, entry) in enumerate(leavers):
         # What comes behind is looked up, and written, in the cycle after: nobody reads it before
@@ -169,9 +168,11 @@ def lists(m: Module, q: QueueParts) -> None:
             following.eq(q.next.after(m, left_entry)),
             streams.leaves[k].eq(leaves),
             # Where a list's only launch leaves, an accepted one is its head.
-            streams.left[k].eq(left & ~firsts),
+            streams.left[k].eq(left & ~streams.new_heads),
             streams.next_ended[k].eq(free.ended_next(following)),
-            q.heads.writes[k + 1].eq(behind & hit(left, ~firsts & streams["has"]) & ~again),
+            q.heads.writes[k + 1].eq(
+                behind & hit(left, ~streams.new_heads & streams["has"]) & ~again
+            ),
             q.heads.entry[k + 1].eq(following),
             streams.meets_boundary[k].eq(
                 q.boundaries.meets(

@@ -86,6 +86,8 @@ class QueueStreams:
         self.left = [Signal(shape.streams, name=f"left_{k}") for k in range(2)]
         self.next_ended = [Signal(name=f"next_ended_{k}") for k in range(2)]
         self.next_had_ended = Signal()
+        # Streams whose head entered in the cycle before.
+        self.new_heads = Signal(shape.streams)
         self.meets_boundary = [Signal(name=f"meets_boundary_{k}") for k in range(2)]
         self.begins = Signal(shape.streams, name="begins")
         self.removes = [Signal(shape.streams, name=f"removes_{k}") for k in range(2)]

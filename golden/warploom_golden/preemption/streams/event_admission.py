@@ -172,6 +172,8 @@ class Admission:
         self._next_ticket = self._next_ticket % (_COUNTS - 1) + 1
         s.log.answers.append(Answer(s.cycle + 1, launch.ticket, 0, 0, number % _WAIT_COUNTS))
 
+        cycle = s.cycle
+
         def accept() -> None:
             # What ends in this cycle counts.
             launch.waits = tuple(w for w in launch.waits if not is_reached(s.streams, w))
@@ -179,6 +181,6 @@ class Admission:
             stream.priority = descriptor.priority
             stream.accepted = number
             stream.unfinished.append(launch)
-            stream.enter_list(launch)
+            stream.enter_list(launch, cycle)
 
         s.later(accept)

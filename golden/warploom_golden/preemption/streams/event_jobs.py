@@ -86,7 +86,7 @@ class Jobs:
         elif head is not None and s.view.is_purged(stream):
             if s.ended is None:
                 self._pass(stream, head)
-        elif head is not None and not stream.loaded:
+        elif head is not None and not stream.loaded and stream.entered_at != s.cycle - 1:
             stream.job_until, stream.loading = s.cycle + 2, True
 
     def _load(self) -> None:

@@ -36,6 +36,8 @@ class Stream:
         Last cycle at whose end the head left the list before another launch (rule 20).
     began_at : int
         The same of heads that left because they began (rule 13).
+    entered_at : int
+        Last cycle in which a launch was accepted that was the head then (rule 23).
     """
 
     number: int
@@ -54,6 +56,7 @@ class Stream:
     loading: bool = False
     left_at: int = -1
     began_at: int = -2
+    entered_at: int = -2
 
     @property
     def started(self) -> list[Launch]:
@@ -73,10 +76,11 @@ class Stream:
         if self.boundary is launch:
             self.boundary = None
 
-    def enter_list(self, launch: Launch) -> None:
-        """Let an accepted launch enter at the tail (rule 13)."""
+    def enter_list(self, launch: Launch, cycle: int) -> None:
+        """Let a launch that is accepted in a cycle enter at the tail (rule 13)."""
         if not self.items:
             self.loaded = not launch.waits
+            self.entered_at = cycle
         self.items.append(launch)
 
     def latest(self) -> int:
