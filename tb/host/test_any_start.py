@@ -71,7 +71,7 @@ SHOWN = {
 @pytest.mark.parametrize("register", SHOWN)
 def test_a_register_that_the_reset_leaves_out_is_found(tiny, register):
     with pytest.raises(AssertionError, match=f"{SHOWN[register]} shows what was there before"):
-        starts(tiny, seed=1, unreset=rf"\dut.core.{register}", starts=5 * STARTS)
+        starts(tiny, seed=1, unreset=rf"\dut.core.{register}", starts=20 * STARTS)
 
 
 @pytest.mark.parametrize(
