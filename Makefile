@@ -42,7 +42,7 @@ SIM_OPTIONS = $(foreach name,$(VALUES),$(if $($(name)),$(call option,$(name),$(f
     $(foreach name,$(FLAGS),$(if $(filter-out 0,$($(name))),--$(flag)))
 
 .PHONY: help sim verilog wheel docs synth test-synth formal formal-negative mutate coverage bench run-kernels foreign lint types \
-    test test-deep test-seeds exhaustive setup clean
+    test test-all test-rest test-deep test-seeds exhaustive setup clean
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -124,6 +124,13 @@ test:  ## Lint, types, and every test on Amaranth's simulator, Icarus and Verila
 	@$(SETUP) sim dev report compare elf formal docs icarus verilator cocotb
 	@$(MAKE) --no-print-directory lint types
 	$(BIN)/pytest -n 2 $(seed) $(ARGS)
+
+test-all: test  ## What `make test` runs, then every other simulator, start and configuration
+	@$(MAKE) --no-print-directory test-rest
+
+test-rest:  ## What `make test-all` runs beyond `make test`
+	@$(SETUP) sim dev report compare elf formal docs icarus verilator cocotb
+	$(BIN)/pytest -n 2 -m 'thorough and not deep and not fpga' $(seed) $(ARGS)
 
 test-deep:  ## The tests that take minutes and that `make test` leaves out
 	@$(SETUP) sim dev report compare elf formal docs icarus verilator cocotb
