@@ -254,31 +254,6 @@ def test_stream_31_is_mended_where_there_is_one(kind):
     assert (seen.cycles("clear_stream_valid"), seen.port("clear_stream")[3]) == ([3], 31)
 
 
-#: Inputs that a register shows whole, and their widths.
-WHOLE = {
-    "REFUSED": ("refused", 32),
-    **{f"STALL_{cause.upper()}": (f"stall_{cause}", 32) for cause in STALL_CAUSES},
-    "DISPATCHER_ERRORS": ("dispatch_error_count", 16),
-    "STRAYS0": ("strays__0", 16),
-    "INDEX_ERRORS": ("index_error_count", 16),
-}
-
-
-@pytest.mark.rule("host_registers", 4)
-@KINDS
-@pytest.mark.parametrize("name", WHOLE)
-def test_every_bit_of_a_counter_is_shown(kind, name):
-    port, width = WHOLE[name]
-    values = [1 << bit for bit in range(width)] + [(1 << width) - 1]
-    cycles = range(4, 4 + len(values))
-    seen = play(
-        *(kind, 40),
-        read=dict.fromkeys(cycles, rd(name)),
-        **{port: dict(zip(cycles, values, strict=True))},
-    )
-    assert list(answers(seen).values()) == values
-
-
 @pytest.mark.rule("host_registers", 9)
 @KINDS
 def test_error_count_wraps(kind, monkeypatch):

@@ -113,20 +113,6 @@ WRONG = {
         ),
         (7,),
     ),
-    "a counter's highest bit is not shown": WrongRule(
-        rules.test_every_bit_of_a_counter_is_shown,
-        (
-            Rewrite(
-                *(HostRegisters, "_others", "self.dispatch_error_count"),
-                "self.dispatch_error_count[:15]",
-            ),
-            Rewrite(
-                *(Model, "_values", 'inputs["dispatch_error_count"]'),
-                'inputs["dispatch_error_count"] & 0x7FFF',
-            ),
-        ),
-        ("DISPATCHER_ERRORS",),
-    ),
     "ERROR_COUNT stays at its highest value": WrongRule(
         rules.test_error_count_wraps,
         (

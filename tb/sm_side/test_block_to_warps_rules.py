@@ -39,11 +39,15 @@ def played(
     hold=(),
     config=TINY,
     first=0,
+    kill=3,
+    noise=0,
+    report_ready=1,
 ):
     """Run the model; cycle 0 is the first one after the boot.
 
     Offers come from the cycle `first` on, and the recording begins with it. `ends` are payloads of
-    `ended` by cycle. Both places are killed in the cycles `killed`.
+    `ended` by cycle; it is `noise` while it is not valid. `kill` has its level in the cycles
+    `killed`: both places.
     """
     ends = dict(ends)
     words = [packed(layouts.launch_words(config), **fields) for fields in launches]
@@ -54,11 +58,11 @@ def played(
         return {
             "words__0": words[0],
             "words__1": words[1],
-            "kill": 3 if cycle in killed else 0,
+            "kill": kill if cycle in killed else 0,
             "offer__hold": int(cycle < first or cycle in hold),
-            "report__ready": 1,
+            "report__ready": report_ready,
             "warp__ready": int(cycle not in refused),
-            "ended": ends.get(cycle, 0),
+            "ended": ends.get(cycle, noise),
             "ended_valid": int(cycle in ends),
         }
 
