@@ -1,4 +1,4 @@
-"""What every test shares: the seed, many seeds, and how Hypothesis draws."""
+"""What every test shares: the seed, many seeds, how Hypothesis draws, and the time it may take."""
 
 import argparse
 import gc
@@ -10,6 +10,8 @@ from typing import Any
 import hypothesis
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tb.support import cpu_guard
 
 IN_CI = os.environ.get("CI", "").lower() in ("1", "true", "yes")
 #: Continuous integration repeats itself; elsewhere each run looks somewhere new.
@@ -41,6 +43,7 @@ def _count(text: str) -> int:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Take the seed that an earlier run printed."""
+    cpu_guard.add_option(parser)
     parser.addoption("--seed", type=_seed, metavar="N", help="seed of all random stimulus")
     parser.addoption(
         "--seeds",
@@ -66,6 +69,7 @@ def pytest_configure(config: pytest.Config) -> None:
     given = worker["seed"] if worker else config.getoption("--seed")
     drawn = CI_SEED if IN_CI else random.SystemRandom().randrange(2**31)
     config.stash[SEED] = drawn if given is None else given
+    cpu_guard.register(config)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -103,6 +103,7 @@ def test_the_wheel_holds_the_packages_and_nothing_else(wheel: Path) -> None:
     assert {f"{package}/py.typed" for package in PACKAGES} <= names
 
 
+@pytest.mark.thorough
 def test_the_wheel_imports_in_an_empty_environment(installed: Path, tmp_path: Path) -> None:
     script = IMPORT_ALL.format(names=list(PACKAGES))
     done = quiet(installed / "python", "-I", "-c", script, cwd=tmp_path)
@@ -116,6 +117,7 @@ def test_the_wheel_imports_in_an_empty_environment(installed: Path, tmp_path: Pa
     assert modules <= set(done.stdout.split())
 
 
+@pytest.mark.thorough
 def test_the_installed_command_generates_verilog(installed: Path, tmp_path: Path) -> None:
     done = quiet(installed / "warploom", "verilog", "grid_walker", "--config", "tiny", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -123,6 +125,7 @@ def test_the_installed_command_generates_verilog(installed: Path, tmp_path: Path
     assert "module warploom_grid_walker(" in text
 
 
+@pytest.mark.thorough
 def test_the_installed_command_writes_the_driver_in_c(installed: Path, tmp_path: Path) -> None:
     driver = tmp_path / "driver"
     done = quiet(installed / "warploom", "map", "--config", "tiny", "--driver", driver)
@@ -133,6 +136,7 @@ def test_the_installed_command_writes_the_driver_in_c(installed: Path, tmp_path:
     assert compiled.returncode == 0, compiled.stderr
 
 
+@pytest.mark.thorough
 def test_an_installed_model_runs(installed: Path, tmp_path: Path) -> None:
     done = quiet(installed / "python", "-I", "-c", MODEL, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (0, "[(0, 0), (1, 0), (2, 1)]\n"), done.stderr
@@ -156,6 +160,7 @@ def test_addresses_of_the_project_name_what_is_there() -> None:
     assert len(files) == 2 and all((ROOT / file).exists() for file in files)
 
 
+@pytest.mark.thorough
 def test_the_installed_command_asks_for_a_trace(installed: Path, tmp_path: Path) -> None:
     done = quiet(installed / "warploom", "sim", cwd=tmp_path)
     assert done.returncode == 2

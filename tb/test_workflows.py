@@ -1,6 +1,9 @@
 """The workflows: each runs make targets that exist, and actions of a named major version."""
 
+import os
 import re
+import shlex
+import subprocess
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -14,7 +17,7 @@ WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 RUNS = {
     "nightly": ["formal", "test-deep", "synth CHECK=1"],
     "release": ["wheel", "verilog", "docs"],
-    "test": ["test", "sim"],
+    "test": ["test", "test-all", "sim"],
 }
 TARGETS = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
 
@@ -50,6 +53,49 @@ def test_a_step_is_one_target_where_it_hands_out_or_takes_long() -> None:
             step["run"] for step in steps(ROOT / f".github/workflows/{name}.yml") if "run" in step
         ]
         assert ran == [f"make {command}" for command in RUNS[name]]
+
+
+def test_a_push_is_tested_and_a_pull_request_thoroughly() -> None:
+    workflow = yaml.safe_load((ROOT / ".github/workflows/test.yml").read_text())
+    # YAML reads the key `on` as a truth.
+    assert {*workflow[True]} == {"push", "pull_request"}
+    for job in workflow["jobs"].values():
+        runs = [
+            (step["run"], step.get("if"))
+            for step in job["steps"]
+            if step.get("run", "").startswith("make")
+        ]
+        assert runs == [
+            ("make test", "github.event_name == 'push'"),
+            ("make test-all", "github.event_name == 'pull_request'"),
+            ("make sim", None),
+        ]
+
+
+def pytest_runs(*words: str) -> list[list[str]]:
+    """Return the calls of pytest that a target makes, by words."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
+    command = ["make", "--no-print-directory", "-n", *words]
+    done = subprocess.run(command, cwd=ROOT, env=clean, capture_output=True, text=True, check=True)
+    return [shlex.split(line) for line in done.stdout.splitlines() if "/pytest" in line]
+
+
+def test_continuous_integration_runs_what_test_all_runs() -> None:
+    said = re.findall(r"^make (.+)$", (ROOT / ".ci" / "run").read_text(), re.MULTILINE)
+    assert said[0].split()[0] == "test"
+    ran = [call for words in said for call in pytest_runs(*words.split())]
+    assert ran == pytest_runs("test-all") and len(ran) == 2
+
+
+def test_test_all_adds_what_test_leaves_out_and_fails_for_slow_tests() -> None:
+    (default,) = pytest_runs("test", "ARGS=tb/spec -x")
+    first, rest = pytest_runs("test-all", "ARGS=tb/spec -x")
+    assert first == [*default[:-2], "--slow-fails", "tb/spec", "-x"]
+    assert rest[-2:] == ["tb/spec", "-x"]
+    options = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]
+    left_out = shlex.split(options["addopts"])[-1]
+    assert left_out == "not thorough and not deep and not fpga"
+    assert rest[3:5] == ["-m", left_out.removeprefix("not ")]
 
 
 def test_the_pythons_of_the_workflow_are_those_that_the_project_names() -> None:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from tb.support.deep_values import deep_but
+from tb.support.deep_values import deep_but, thorough_but
 from tb.support.dispatch_cases import dispatcher_case, make_dispatcher
 from tb.support.dispatch_configs import ODD, POLICIES_AND_RECLAIMS, config_of, soon
 from tb.support.dispatch_events import DISPATCH_CASES, ERROR_CASES, LONG, ORDER_CASES
@@ -104,7 +104,7 @@ def hard_cases(config, seed):
     return [*cases(config, seed, 2300), *more]
 
 
-@pytest.mark.parametrize("policy", deep_but(("round_robin", "freed_first"), POLICIES))
+@pytest.mark.parametrize("policy", deep_but([], POLICIES, thorough=["round_robin", "freed_first"]))
 def test_equals_its_model_on_verilator_and_hard_cases_happen(policy, seed):
     modes = [soon(f"tiny,{mode}") for mode in POLICIES_AND_RECLAIMS if policy in mode]
     names = *DISPATCH_CASES, "ledger: nothing open", "ledger: fate drained", *ERROR_CASES
@@ -144,7 +144,7 @@ def test_more_errors_than_are_counted_equal_their_model(seed):
 @pytest.mark.parametrize(
     "mode",
     # The builds of the test above, one with each reclaim.
-    deep_but(BUILT, POLICIES_AND_RECLAIMS),
+    deep_but([], POLICIES_AND_RECLAIMS, thorough=BUILT),
 )
 def test_bursts_of_kills_tight_fits_and_double_kills_equal_their_model(mode, seed):
     config = soon(f"tiny,{mode}")
@@ -153,7 +153,7 @@ def test_bursts_of_kills_tight_fits_and_double_kills_equal_their_model(mode, see
         result.require("transfers of ended", "ledger: blocks ok")
 
 
-@pytest.mark.parametrize("config", deep_but(ODD[:2], ODD))
+@pytest.mark.parametrize("config", deep_but([], ODD, thorough=ODD[:2]))
 def test_odd_machines_equal_their_model_on_icarus(config, seed):
     # Two of the four machines have each reclaim, whatever the seed.
     number = seed + 3 * ODD.index(config)
@@ -162,13 +162,15 @@ def test_odd_machines_equal_their_model_on_icarus(config, seed):
         result.require("transfers of launch", "transfers of ended", "ledger: blocks ok")
 
 
-@pytest.mark.parametrize("mode", deep_but(("policy=round_robin",), DEFAULTS))
+@pytest.mark.parametrize("mode", deep_but([], DEFAULTS, thorough=["policy=round_robin"]))
 def test_default_equals_its_model_on_icarus(mode, seed):
     for result in run(cases(soon(f"default,{mode}"), seed, 1500), "icarus"):
         result.require("transfers of launch", "ledger: blocks ok")
 
 
-@pytest.mark.parametrize("mode", POLICIES_AND_RECLAIMS[::3])
+@pytest.mark.parametrize(
+    "mode", thorough_but(POLICIES_AND_RECLAIMS[:1], POLICIES_AND_RECLAIMS[::3])
+)
 def test_equals_its_model_on_amaranth(mode, seed):
     for result in run(cases(soon(f"tiny,{mode}"), seed, 1200), "amaranth"):
         result.require("transfers of launch")

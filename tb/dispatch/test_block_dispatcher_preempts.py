@@ -110,11 +110,13 @@ def test_the_rules_alone_meet_hard_cases(seed):
 # Lockstep
 
 
+@pytest.mark.thorough
 def test_equals_its_model_on_verilator(seed):
     for result in run(all_cases(CONFIGS[0], seed, 3000), "verilator"):
         result.require("transfers of launch", "transfers of ended")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("config", CONFIGS[2:])
 def test_equals_its_model_on_icarus(config, seed):
     run([case(config, "kill_bursts", seed, 1500), case(config, "drains", seed, 1500)], "icarus")

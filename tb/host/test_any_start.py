@@ -38,6 +38,7 @@ def starts(tiny, seed, unreset=None, **more):
     return bench(built, "any_start", seed=seed, **arguments)
 
 
+@pytest.mark.thorough
 def test_twenty_starts_of_any_values_are_the_same_after_one_reset(tiny, seed):
     found = starts(tiny, seed)
     # Before, after its commands, and after a soft reset each start reads every register, and all
@@ -68,12 +69,14 @@ SHOWN = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("register", SHOWN)
 def test_a_register_that_the_reset_leaves_out_is_found(tiny, register):
     with pytest.raises(AssertionError, match=f"{SHOWN[register]} shows what was there before"):
         starts(tiny, seed=1, unreset=rf"\dut.core.{register}", starts=20 * STARTS)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "register", ["unit_0.missing", "unit_0.done_valid", "launch_path.queue.abort.answer_valid"]
 )
@@ -85,6 +88,7 @@ def test_no_output_shows_that_the_reset_leaves_a_register_out(tiny, register):
     starts(tiny, seed=1, unreset=rf"\dut.core.{register}", starts=2)
 
 
+@pytest.mark.thorough
 def test_a_core_works_after_each_flip_of_a_bit(tiny):
     built, (*_, bits) = tiny
     found, _ = flipped(built, bits, 20, seed=1)

@@ -4,6 +4,7 @@ import pytest
 from amaranth.hdl import Mux, Signal
 from amaranth.lib import wiring
 
+from tb.support.deep_values import thorough_but
 from warploom.host import BusPort, TaskUnits
 from warploom.host import task_units as task_units_file
 from warploom.lib.axil_pins import AxilPins
@@ -12,7 +13,7 @@ from warploom_sim.cosim.lockstep.cocotb_runner import in_simulator
 from warploom_spec import preset
 from warploom_spec.host_map import OKAY, SLVERR
 
-on_both = pytest.mark.parametrize("simulator", ["icarus", "verilator"])
+on_both = pytest.mark.parametrize("simulator", thorough_but(["verilator"], ["icarus", "verilator"]))
 
 
 def bench(simulator, folder, **plan):

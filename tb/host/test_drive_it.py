@@ -129,6 +129,7 @@ def test_verilator_prints_the_same(clone: Path) -> None:
     assert said() in done.stdout
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("right", "wrong"),
     [

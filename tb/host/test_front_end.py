@@ -8,7 +8,7 @@ import pytest
 from tb.host.axil_hosts import ADDRESS
 from tb.host.diligent_host import DiligentSurroundings
 from tb.host.front_end_stimulus import ResettingSurroundings, Surroundings
-from tb.support.deep_values import deep_but
+from tb.support.deep_values import deep_but, thorough_but
 from tb.support.dispatch_configs import config_of
 from tb.support.hard_cases import run_until
 from tb.support.planted import Change, plant, plant_timing
@@ -182,6 +182,7 @@ OTHERS = (
 )
 
 
+@pytest.mark.thorough
 def test_equals_its_model_and_much_happens(seed):
     # The long run demands these too.
     seldom = {"both kills", "irq", *(f"ERROR reads {name}" for name in SELDOM_READ)}
@@ -196,7 +197,7 @@ def test_equals_its_model_and_much_happens(seed):
     run_until((Seen().counts().keys() | booked) - seldom, cases, "verilator")
 
 
-@pytest.mark.parametrize("simulator", ["amaranth", "icarus"])
+@pytest.mark.parametrize("simulator", thorough_but(["amaranth"], ["amaranth", "icarus"]))
 def test_equals_its_model_on_other_simulators(simulator, seed):
     run([case(TINY, seed, 800)], simulator)
 

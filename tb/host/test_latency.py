@@ -4,6 +4,8 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from warploom.host.front_end import FrontEnd
 from warploom.lib.axil_pins import AxilPins
 from warploom_sim.cosim.lockstep.build import built
@@ -21,6 +23,7 @@ AT_MOST = {
 }
 
 
+@pytest.mark.thorough
 def test_latencies_are_the_committed_ones_and_within_their_limits(tmp_path):
     tiny = preset("tiny")
     found = {}

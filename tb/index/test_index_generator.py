@@ -154,9 +154,9 @@ def test_equals_its_model(config, memory, cycles, seed):
 @pytest.mark.parametrize(
     ("simulator", "config", "memory"),
     [
-        ("icarus", "three_entries", True),
+        pytest.param("icarus", "three_entries", True, marks=pytest.mark.thorough),
         pytest.param("icarus", "tiny", False, marks=pytest.mark.deep),
-        ("verilator", "default", True),
+        pytest.param("verilator", "default", True, marks=pytest.mark.thorough),
         # The same logic less the memory.
         pytest.param("verilator", "default", False, marks=pytest.mark.deep),
     ],

@@ -97,6 +97,7 @@ def test_equals_its_model_on_amaranth(seed):
 
 
 @pytest.mark.rule("kernel_queue", 12, 16, 34, 35)
+@pytest.mark.thorough
 @pytest.mark.parametrize("simulator", ["icarus", "verilator"])
 def test_equals_its_model_on_other_simulators(simulator, seed):
     run([case(SMALL, seed, 1000, **NEAR_THE_WRAPS)], simulator)

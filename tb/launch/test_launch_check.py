@@ -73,7 +73,7 @@ def case(config, seed):
     ("simulator", "configs"),
     [
         ("amaranth", CONFIGS),
-        ("icarus", CONFIGS[:1]),
+        pytest.param("icarus", CONFIGS[:1], marks=pytest.mark.thorough),
         pytest.param("verilator", CONFIGS[1:2], marks=pytest.mark.deep),
     ],
 )

@@ -120,6 +120,7 @@ def read(page: Path) -> tuple[Counter[str], list[list[str]]]:
     return counts, code
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("uri", URIS)
 def test_a_page_of_the_site_holds_what_the_page_holds(site: Path, uri: str) -> None:
     article = Article(html_of(site, uri))
@@ -163,11 +164,13 @@ def test_a_link_leads_into_the_site_to_the_address_or_nowhere(
     assert site_links(text, uri, ROOT, ADDRESS) == (public or bare)
 
 
+@pytest.mark.thorough
 def test_pages_link_sources_if_and_only_if_there_is_an_address(site: Path) -> None:
     linked = re.findall(r'href="[^"]+/launch_check\.py"', html_of(site, "index.md"))
     assert bool(linked) == bool(project_address(ROOT))
 
 
+@pytest.mark.thorough
 def test_with_an_address_links_and_head_lead_there(copy: Path, tmp_path: Path) -> None:
     set_address(copy)
     done = build(copy, tmp_path / "site")
@@ -181,6 +184,7 @@ def test_with_an_address_links_and_head_lead_there(copy: Path, tmp_path: Path) -
 # --- the site as a whole ------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_the_site_loads_nothing_from_another_server(site: Path) -> None:
     pages = sorted(site.rglob("*.html"))
     assert len(pages) > len(URIS)
@@ -190,6 +194,7 @@ def test_the_site_loads_nothing_from_another_server(site: Path) -> None:
     assert not re.findall(r"(?:url\(|@import )[\"']?(?:https?:)?//", style)
 
 
+@pytest.mark.thorough
 def test_diagrams_are_drawn_by_the_sites_own_script(site: Path) -> None:
     with_diagram = [uri for uri in URIS if 'class="mermaid"' in html_of(site, uri)]
     assert {"index.md", "preemption/preemption.md"} <= {*with_diagram}
@@ -201,6 +206,7 @@ def test_diagrams_are_drawn_by_the_sites_own_script(site: Path) -> None:
             assert (folder / script[1]).resolve().stat().st_size > 10**6
 
 
+@pytest.mark.thorough
 def test_the_search_knows_the_pages_where_no_server_runs(site: Path) -> None:
     index = (site / "search" / "search_index.js").read_text()
     assert index.startswith("var __index = ") and "leftover policy" in index
@@ -209,6 +215,7 @@ def test_the_search_knows_the_pages_where_no_server_runs(site: Path) -> None:
     assert f'src="{worker}"' in html_of(site, "index.md")
 
 
+@pytest.mark.thorough
 def test_what_is_wrong_with_a_page_stops_the_build(copy: Path, tmp_path: Path) -> None:
     wrong = ("nowhere.md", "sources.md#nothing", "unlisted.md")
     with (copy / "docs" / "glossary.md").open("a") as file:

@@ -20,11 +20,13 @@ def test_so_few_files_change() -> None:
     assert len(FILES) <= MOST_FILES
 
 
+@pytest.mark.thorough
 def test_it_works_in_rtl_model_header_and_drivers(tmp_path: Path) -> None:
     done = python(copied(tmp_path, EDITS), "-m", "pytest", "-q", "-x", "tb/toys/check_ping.py")
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("file", deep_but(FILES[::3], FILES))
 def test_a_forgotten_file_is_named(file: str, tmp_path: Path) -> None:
     # Of the specification the row is forgotten: without the number there is no opcode.
@@ -36,6 +38,7 @@ def test_a_forgotten_file_is_named(file: str, tmp_path: Path) -> None:
     assert "PING" in done.stdout
 
 
+@pytest.mark.thorough
 def test_types_name_a_mailbox_that_lacks_it(tmp_path: Path) -> None:
     """Mypy holds the judgements complete, before anything runs."""
     mailboxes = [file for file in FILES if file.endswith(("mailbox.py", "_verdict.py"))]

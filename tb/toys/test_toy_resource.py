@@ -19,6 +19,7 @@ def test_so_few_files_change() -> None:
     assert len(FILES) <= MOST_FILES
 
 
+@pytest.mark.thorough
 def test_it_works_in_rtl_models_header_drivers_and_tool(tmp_path: Path) -> None:
     done = python(copied(tmp_path, EDITS), "-m", "pytest", "-q", "-x", "tb/toys/check_tensor.py")
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
@@ -31,6 +32,7 @@ def test_a_replay_compares_it(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("file", deep_but(FILES[1::3], FILES[1:]))
 def test_a_forgotten_file_is_named(file: str, tmp_path: Path) -> None:
     folder = copied(tmp_path, [edit for edit in EDITS if edit.file != file])

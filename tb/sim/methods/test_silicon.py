@@ -47,6 +47,7 @@ def figures(tmp_path_factory):
     return {run["recording"]: run for run in json.loads((folder / "all.json").read_text())}
 
 
+@pytest.mark.thorough
 def test_every_recording_has_its_figures(figures):
     assert sorted(figures) == sorted(FOLDERS) and len(CLEAN) == 6
     for run in figures.values():
@@ -56,6 +57,7 @@ def test_every_recording_has_its_figures(figures):
         assert sorted(policies) == sorted(POLICIES)
 
 
+@pytest.mark.thorough
 def test_the_turnaround_is_fitted_on_the_others_of_the_folder_alone(figures):
     for name, run in figures.items():
         assert run["turnaround"] == "others"
@@ -63,6 +65,7 @@ def test_the_turnaround_is_fitted_on_the_others_of_the_folder_alone(figures):
         assert set(run["fitted_on"]) == others - {name}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", CLEAN)
 def test_where_blocks_go_on_a_clean_recording(figures, name):
     rules = figures[name]["rules"]
@@ -71,6 +74,7 @@ def test_where_blocks_go_on_a_clean_recording(figures, name):
     assert rules["chance"]["near"]["96"] < 0.5
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", CLEAN)
 def test_the_makespan_of_a_clean_recording(figures, name):
     """Rounds were chosen on one recording of short blocks; the others judge them."""
@@ -81,6 +85,7 @@ def test_the_makespan_of_a_clean_recording(figures, name):
     assert rules["chance"]["makespan_error"] > 1
 
 
+@pytest.mark.thorough
 def test_rounds_explain_short_blocks_better_than_every_policy(figures):
     for name in (name for name in CLEAN if "short" in name):
         rules = figures[name]["rules"]
@@ -88,6 +93,7 @@ def test_rounds_explain_short_blocks_better_than_every_policy(figures):
         assert all(abs(rules[policy]["makespan_error"]) > 5 * best for policy in POLICIES)
 
 
+@pytest.mark.thorough
 def test_the_pages_table_is_what_the_command_says(figures):
     rows = re.findall(r"^\| `(\w+)` \| (.*) \|$", PAGE.read_text(), re.MULTILINE)
     shown = {name: row.split(" | ") for name, row in rows if name in FOLDERS}

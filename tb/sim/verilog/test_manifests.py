@@ -74,6 +74,7 @@ def copy(delivered: Path, folder: Path, **changed: tuple[str, str]) -> Path:
     return folder
 
 
+@pytest.mark.thorough
 def test_fusesoc_runs_a_launch_to_its_record(delivered: Path, tmp_path: Path) -> None:
     done = fusesoc(delivered, "sim", tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -86,6 +87,7 @@ def test_fusesoc_runs_a_launch_to_its_record(delivered: Path, tmp_path: Path) ->
     ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("right", "wrong", "said"),
     [
@@ -149,6 +151,7 @@ def test_fusesoc_makes_a_netlist(delivered: Path, tmp_path: Path) -> None:
     assert cells["LUT4"] > 1000 and cells["TRELLIS_FF"] > 1000
 
 
+@pytest.mark.thorough
 def test_bender_s_manifest_has_documented_keys_and_files_that_exist(delivered: Path) -> None:
     """No Bender runs here: its book says which keys there are."""
     manifest = yaml.safe_load((delivered / "Bender.yml").read_text())
@@ -164,6 +167,7 @@ def test_bender_s_manifest_has_documented_keys_and_files_that_exist(delivered: P
     assert all((delivered / name).is_file() for name in [*files, BENCH])
 
 
+@pytest.mark.thorough
 def test_the_manifests_are_delivered_with_the_core_alone(delivered: Path, tmp_path: Path) -> None:
     generate(["grid_walker"], ["tiny"], tmp_path)
     assert {path.name for path in (tmp_path / "tiny").iterdir()} == {"grid_walker.v", PACKAGE}
@@ -173,6 +177,7 @@ def test_the_manifests_are_delivered_with_the_core_alone(delivered: Path, tmp_pa
     }
 
 
+@pytest.mark.thorough
 def test_fusesoc_s_description_says_which_configuration(delivered: Path) -> None:
     text = (delivered / "warploom.core").read_text()
     assert text.startswith("CAPI=2:\n") and "configuration tiny" in text

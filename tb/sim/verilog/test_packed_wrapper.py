@@ -75,6 +75,7 @@ def test_vectors_of_sms_stay_vectors_where_there_is_one() -> None:
     assert "output irq" in text
 
 
+@pytest.mark.thorough
 def test_the_bus_has_axis_names(delivered: Path) -> None:
     text = (delivered / "front_end_packed.v").read_text()
     found = set(re.findall(r"s_axil_(\w+)[,;]", text))
@@ -98,6 +99,7 @@ def test_a_packet_says_whose_it_is() -> None:
     }
 
 
+@pytest.mark.thorough
 def test_verilator_passes_wrapper_and_package_under_all_rules(delivered: Path) -> None:
     (delivered / "core.vlt").write_text(CORE_ALONE)
     files = [delivered / name for name in ("core.vlt", *FILES)]
@@ -108,12 +110,14 @@ def test_verilator_passes_wrapper_and_package_under_all_rules(delivered: Path) -
     assert complaints(*files[:-1], delivered / "wrong.v", flags=("-Wall",))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("dialect", ["2005", "2012"])
 def test_icarus_passes_the_wrapper(dialect: str, delivered: Path) -> None:
     files = [str(delivered / name) for name in FILES if dialect == "2012" or name.endswith(".v")]
     assert not run("iverilog", f"-g{dialect}", "-Wall", "-t", "null", "-s", TOP, *files)
 
 
+@pytest.mark.thorough
 def test_yosys_checks_wrapper_and_core_and_reads_the_package(delivered: Path) -> None:
     script = (
         "read_verilog -sv warploom_pkg.sv\nread_verilog front_end.v front_end_packed.v\n"
@@ -130,10 +134,12 @@ def simulate(delivered: Path, bench: Path, folder: Path) -> list[str]:
     return run("vvp", "-n", made).splitlines()
 
 
+@pytest.mark.thorough
 def test_a_generate_loop_of_sms_gets_blocks_on_icarus(delivered: Path, tmp_path: Path) -> None:
     assert simulate(delivered, BENCH, tmp_path) == SAID
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("right", "wrong"),
     [

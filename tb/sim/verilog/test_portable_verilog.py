@@ -47,6 +47,7 @@ def run(*command: str, env: Mapping[str, str] | None = None) -> str:
     return done.stdout
 
 
+@pytest.mark.thorough
 @every_block
 @every_bench
 @pytest.mark.parametrize("dialect", ["2005", "2012"])
@@ -84,6 +85,7 @@ def complaints(*files: Path, flags: Sequence[str] = ()) -> set[str]:
     return found
 
 
+@pytest.mark.thorough
 @every_block
 def test_verilators_lint_passes(name: str, delivered: Path) -> None:
     assert not complaints(delivered / f"{name}.v")
@@ -107,6 +109,7 @@ def netlist(text: str, folder: Path) -> str:
     return re.sub(r"block\.v:[\d.-]+", "block.v", (folder / "block.il").read_text())
 
 
+@pytest.mark.thorough
 @every_block
 def test_yosys_reads_the_netlist_that_is_measured(name: str, tmp_path: Path) -> None:
     measured = component_text(block(name)(preset("tiny")), name)
@@ -124,6 +127,7 @@ HOST_BLOCKS = [
 REDUCED = ("index_memory_warps=0", "sm_kill=False")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("name", "settings"),
     # Of the parts the core consists.

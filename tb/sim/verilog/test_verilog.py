@@ -92,6 +92,7 @@ def test_every_component_of_the_package_is_a_block() -> None:
     assert handed_out == {"".join(part.capitalize() for part in name.split("_")) for name in BLOCKS}
 
 
+@pytest.mark.thorough
 @every_preset
 def test_each_preset_has_each_block_and_figures(config: str, generated: Generated) -> None:
     folder = generated(config)
@@ -107,6 +108,7 @@ def test_each_preset_has_each_block_and_figures(config: str, generated: Generate
         assert file["lines"] == content.count(b"\n")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "blocks", [("front_end",), pytest.param(tuple(BLOCKS), marks=pytest.mark.deep)], ids=len
 )
@@ -179,6 +181,7 @@ def test_a_refused_setting_writes_nothing(tmp_path: Path) -> None:
     assert not (tmp_path / "rtl").exists()
 
 
+@pytest.mark.thorough
 def test_verilog_names_no_place_of_the_machine(generated: Generated) -> None:
     root = str(Path(__file__).parents[3])
     written = list(generated("tiny").rglob("*.v"))
@@ -198,6 +201,7 @@ def declared(text: str, top: str) -> dict[str, tuple[str, int]]:
     return {name: (flow.removesuffix("put"), int(high or 0) + 1) for flow, high, name in found}
 
 
+@pytest.mark.thorough
 @every_preset
 @pytest.mark.parametrize("block", BLOCKS)
 def test_the_header_documents_every_port(block: str, config: str, generated: Generated) -> None:
@@ -213,6 +217,7 @@ def header(path: Path) -> str:
     return path.read_text().partition("\n/*")[0] + "\n"
 
 
+@pytest.mark.thorough
 @every_preset
 @pytest.mark.parametrize("block", BLOCKS)
 def test_the_header_says_what_each_field_means(
@@ -243,6 +248,7 @@ def test_a_packet_is_known_by_its_fields(config: str) -> None:
     assert len(known) == len(set(known)) >= 20
 
 
+@pytest.mark.thorough
 def test_the_header_has_the_numbers_of_its_block(generated: Generated) -> None:
     text = header(generated("tiny") / "tiny" / "block_dispatcher.v")
     for said in (
@@ -261,6 +267,7 @@ def test_the_header_has_the_numbers_of_its_block(generated: Generated) -> None:
     assert "- reclaim out_of_order: Reclaim" in text
 
 
+@pytest.mark.thorough
 def test_the_header_has_nothing_of_other_blocks(generated: Generated) -> None:
     text = header(generated("tiny") / "tiny" / "grid_walker.v")
     assert re.findall(r"^//   - (.*?) ", text, re.MULTILINE) == ["grid_bits"]
