@@ -1,4 +1,4 @@
-"""``python -m warploom_dev coverage``: which branches and bits the default tests reach."""
+"""``python -m warploom_dev coverage``: which branches and bits the tests reach."""
 
 import os
 import shutil
@@ -30,7 +30,7 @@ from warploom_spec import WarploomError
 def coverage(
     blocks: tuple[str, ...], seed: int, update: bool, jobs: int, json_file: Path | None
 ) -> None:
-    """Count the branches and the toggles of the RTL that the default tests reach.
+    """Count the branches and the toggles of the RTL that the tests reach.
 
     The lockstep cases of each block's tests run on Verilator, in builds that count. Without BLOCK,
     all blocks. Run it in the repository, where the tests are.

@@ -1,1 +1,1 @@
-"""Which branches, bits and cases of the RTL the default tests reach."""
+"""Which branches, bits and cases of the RTL the tests reach."""

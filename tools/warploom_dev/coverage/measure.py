@@ -21,21 +21,21 @@ from warploom_sim.failure import ProgramError
 
 #: A block's tests stand in files of the block's name; the unpacker's beside the packer's.
 _FILES_OF: Final = {"index_unpacker": "index_packer"}
-#: The default tests, and the deep ones whose marker says that they count.
+#: What `make test-all` runs, and the deep tests whose marker says that they count.
 COUNTED: Final = "coverage or not (deep or fpga)"
 #: Exit codes of pytest: all passed, some failed.
 _PASSED, _FAILED = 0, 1
 
 
 def test_files(block: str) -> list[str]:
-    """Return the files with a block's default tests, without those that change its source."""
+    """Return the files with a block's tests, without those that change its source."""
     name = _FILES_OF.get(block, block)
     found = sorted(Path("tb").glob(f"*/test_{name}*.py"))
     return [str(path) for path in found if "wrong_rules" not in path.name]
 
 
 def run_tests(blocks: Sequence[str], seed: int, jobs: int) -> None:
-    """Run the default tests of some blocks; each run of a counted build leaves its counts.
+    """Run the tests of some blocks; each run of a counted build leaves its counts.
 
     Raises
     ------
