@@ -224,6 +224,20 @@ def test_a_read_changes_nothing(kind):
     assert seen.cycles("irq") == list(range(6, 280))
 
 
+@pytest.mark.rule("host_registers", 4)
+@KINDS
+def test_a_word_that_can_only_be_written_reads_0(kind):
+    config = config_of(ODD)
+    written = {"RECORD_POP": 0xFFFFFFFF, "CLEAR_STREAM": 15, "UNIT_RESET": 7, "ORDER_SWAP": 0x2120}
+    writes = {
+        4 * k: wr(name, data, config=config) for k, (name, data) in enumerate(written.items())
+    }
+    reads = {4 * k + wait: rd(name, config) for k, name in enumerate(written) for wait in (0, 1, 2)}
+    seen = play(kind, 20, config=config, write=writes, read=reads)
+    assert seen.cycles("write_refused") == []
+    assert list(answers(seen).values()) == [0] * 12
+
+
 # Every bit
 
 

@@ -219,15 +219,16 @@ def test_an_outcome_stays_until_its_section_s_next_doorbell(kind):
         "launch_answer": {max(launch) + 4: answer(5, count=6)},
         "unit_reset": {38: 3, 66: 2},
         "soft_reset_active": active(110, 120),
-        "read": all_words(0, 125) | all_words(1, 135) | {144: a_read(2, "RESULT0")},
+        "read": all_words(0, 125) | all_words(1, 135) | all_words(2, 145),
     }
-    seen = play(made(kind, UNITS), 150, **idle_of(UNITS) | outcome(14) | second | ports)
+    seen = play(made(kind, UNITS), 160, **idle_of(UNITS) | outcome(14) | second | ports)
     assert max(launch) + 6 < 110
     assert seen.cycles("completed") == [15, 63, max(launch) + 6]
     found = list(answers(seen).values())
     assert found[:9] == list(WORDS.values())
     assert found[9:18] == [0, 2, 3, HostError.CORE_TIMEOUT, 0, 4, 0x80000001, 77, 0xFFFFFFFF]
-    assert found[18:] == [5]
+    # Words of a section without a unit.
+    assert found[18:] == [0, 0, 0, 0, 5, 6 << 16, 0, 0, 0]
 
 
 @pytest.mark.rule("mailbox", 4, 13)

@@ -25,8 +25,8 @@ def offer(place, slot, **fields):
     return packed(layouts.block_offer(TINY), place=place, slot=slot, **fields)
 
 
-def reported(slot):
-    return packed(layouts.block_report(TINY), slot=slot)
+def reported(slot, status=0):
+    return packed(layouts.block_report(TINY), slot=slot, status=status)
 
 
 def played(
@@ -40,11 +40,12 @@ def played(
     hold=(),
     o_waits=(),
     third=None,
+    status=0,
 ):
     """Run the model.
 
-    `reports` are slots by cycle. `killed` is the level of `kill`, and its cycles. `third` is the
-    size of place 0 from cycle 8 on.
+    `reports` are slots by cycle, all with one status. `killed` is the level of `kill`, and its
+    cycles. `third` is the size of place 0 from cycle 8 on.
     """
     reports = dict(reports)
     words = [packed(layouts.launch_words(TINY), **size) for size in sizes]
@@ -55,7 +56,7 @@ def played(
             "words__0": words[0] if cycle < 8 else later,
             "words__1": words[1],
             "kill": killed[0] if cycle in killed[1] else 0,
-            "report": reported(reports.get(cycle, 0)),
+            "report": reported(reports.get(cycle, 0), status),
             "report_valid": int(cycle in reports),
             "offer__hold": int(cycle in hold),
             "o__ready": int(cycle not in o_waits),
