@@ -21,6 +21,7 @@ cpu_guard.LIST = Path(__file__).with_name("listed.json")
 """
 TESTS = """
 import subprocess, sys, time
+import numba
 import pytest
 from warploom_sim.build_cache import cached
 
@@ -53,6 +54,16 @@ def test_shares_what_takes_long(shared): ...
 def test_keeps_a_build(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     cached("toy", ["a"], burn)
+
+def test_compiles():
+    @numba.njit
+    def loop(count):
+        total = 0
+        for number in range(count):
+            total += number * number % 7
+        return total
+
+    assert loop(3) == 5
 
 def test_waits():
     time.sleep(0.2)
@@ -99,14 +110,14 @@ def run(
 
 def test_a_slow_default_test_is_named_with_its_seconds(tmp_path: Path) -> None:
     code, slow, said = run(tmp_path, "-n", "1")
-    assert code == 0 and "8 passed" in said and "FAILED" not in said, said
+    assert code == 0 and "9 passed" in said and "FAILED" not in said, said
     assert slow == dict.fromkeys(SLOW, "not in listed.json")
 
 
 @pytest.mark.parametrize("processes", ["0", "1"])
 def test_where_it_counts_one_without_a_reason_fails_the_run(processes: str, tmp_path: Path) -> None:
     code, slow, said = run(tmp_path, "-n", processes, "--slow-fails", listed=("test_alone",))
-    assert code == 1 and "8 passed" in said and "FAILED: make them shorter" in said, said
+    assert code == 1 and "9 passed" in said and "FAILED: make them shorter" in said, said
     assert slow == {
         name: "why test_alone" if "alone" in name else "not in listed.json" for name in SLOW
     }

@@ -1,11 +1,12 @@
 """Processor time of each default test; one that takes too much is named at the end of the run.
 
 A test's time is its own and that of its child processes. What many tests share does not count:
-fixtures of a module or of the session, and builds that are kept.
+fixtures of a module or of the session, builds that are kept, and what Numba compiles.
 """
 
 import json
 import resource
+import sys
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -61,20 +62,41 @@ class CpuGuard:
         self._fails = fails
         self._listed = listed
         self._start = self._shared = 0.0
-        self._sharing = False
+        self._sharing = 0
+        self._watches = False
         self._slow: dict[str, tuple[str, float]] = {}
+
+    def _begin(self) -> None:
+        """What follows is shared, until as many calls of `_end` came."""
+        if not self._sharing:
+            self._shared -= _used()
+        self._sharing += 1
+
+    def _end(self) -> None:
+        self._sharing -= 1
+        if not self._sharing:
+            self._shared += _used()
 
     @contextmanager
     def _not_counted(self) -> Iterator[None]:
-        if self._sharing:
-            yield
-            return
-        self._sharing, start = True, _used()
+        self._begin()
         try:
             yield
         finally:
-            self._sharing = False
-            self._shared += _used() - start
+            self._end()
+
+    def _watch_numba(self) -> None:
+        """Leave out what Numba compiles, once somebody has imported it."""
+        if self._watches or "numba" not in sys.modules:
+            return
+        from numba.core import event
+
+        class Compiling(event.Listener):
+            on_start = staticmethod(lambda _: self._begin())
+            on_end = staticmethod(lambda _: self._end())
+
+        event.register("numba:compile", Compiling())
+        self._watches = True
 
     def shared(self, make: Callable[..., None]) -> Callable[..., None]:
         """Return a function whose time is no test's."""
@@ -88,6 +110,7 @@ class CpuGuard:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self) -> Generator[None, Any, Any]:
         """Begin to count."""
+        self._watch_numba()
         self._start, self._shared = _used(), 0.0
         return (yield)
 
