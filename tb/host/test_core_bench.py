@@ -35,6 +35,7 @@ def tiny():
 # tried with responses taken at once, and with none taken until the last datum is sent.
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("pauses", "sequences"),
     [(0, 642), *[pytest.param(*case, marks=deep) for case in ((1, 4368), (4, 130_550))]],
@@ -61,6 +62,7 @@ def commands(program, seed, count):
     return found
 
 
+@pytest.mark.thorough
 def test_each_random_command_runs_once_and_its_outcome_is_its_own(tiny, seed):
     commands(tiny, seed, 2000)
 
@@ -94,6 +96,7 @@ def misbehaving_sms(program, seed, count):
     return found
 
 
+@pytest.mark.thorough
 def test_each_record_has_the_code_that_its_launch_has_earned(tiny, seed):
     misbehaving_sms(tiny, seed, 2000)
 
@@ -116,6 +119,7 @@ def storm(program, seed, accesses, episode):
     return found
 
 
+@pytest.mark.thorough
 def test_no_access_hangs_the_core_and_a_launch_runs_after_it(tiny, seed):
     storm(tiny, seed, 20_000, 1000)
 
@@ -134,6 +138,7 @@ def test_so_for_a_million_accesses(tiny, seed):
 LAST = 250
 
 
+@pytest.mark.thorough
 def test_the_launch_after_a_soft_reset_in_any_cycle_is_like_the_first(tiny):
     found = bench(tiny, "soft_resets", silent=0, first=0, last=LAST)
     assert found["soft resets"] == LAST
@@ -142,6 +147,7 @@ def test_the_launch_after_a_soft_reset_in_any_cycle_is_like_the_first(tiny):
     assert found["sections interrupted"] > 20
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("silent", [0b10, pytest.param(0b01, marks=deep)])
 def test_a_lost_sm_stays_lost_and_the_next_launch_is_like_one_without_it(tiny, silent):
     found = bench(tiny, "soft_resets", silent=silent, first=0, last=LAST)

@@ -106,6 +106,7 @@ def test_equals_its_model(config, seed):
     assert sum(result.counts["transfers of decision"] for result in results) > 100
 
 
+@pytest.mark.thorough
 def test_the_largest_sizes_equal_their_model(seed):
     (result,) = run([longest_case("three_entries", seed)], "verilator")
     assert result.counts["transfers of decision"] > 100

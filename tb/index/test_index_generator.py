@@ -173,6 +173,7 @@ def test_every_shape_of_a_small_configuration_is_written(config, seed):
     assert result.counts["shapes_written"] == len(shuffled_shapes(Random(seed), TINY))
 
 
+@pytest.mark.thorough
 def test_counts_of_warps_that_are_not_their_shapes(seed):
     run([other_counts_case("three_entries", seed)], "verilator")
 

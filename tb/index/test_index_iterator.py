@@ -78,6 +78,7 @@ def every_shape_case(config, seed):
     )
 
 
+@pytest.mark.thorough
 def test_every_shape_of_a_small_configuration_equals_the_model(seed):
     (result,) = run([every_shape_case("tiny", seed)], "verilator")
     legal = [dims for dims in shapes(256) if is_legal(dims, CONFIGS["tiny"])]

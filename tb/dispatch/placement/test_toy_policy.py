@@ -38,6 +38,7 @@ def last_fit(monkeypatch):
         vars(package).pop(NAME, None)
 
 
+@pytest.mark.thorough
 def test_equals_its_model(seed):
     """A seed may let nothing be dispatched in so short a run: runs go on until blocks ended."""
     for profile in ("no_stops", "mixed"):

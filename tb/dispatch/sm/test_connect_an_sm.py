@@ -43,6 +43,7 @@ def simulate(pieces: list[str], launch_path: Path, folder: Path) -> str:
     return done.stdout
 
 
+@pytest.mark.thorough
 def test_the_page_says_what_its_verilog_prints(launch_path: Path, tmp_path: Path) -> None:
     pieces, said = printed()
     assert len(pieces) == 2 and pieces[0].count("\n") <= 60
@@ -62,6 +63,7 @@ def changes() -> tuple[list[tuple[str, str, str]], str]:
     return rows, re.sub(r"^    ", "", said[1], flags=re.MULTILINE)
 
 
+@pytest.mark.thorough
 def test_the_pages_changes_lose_the_sm(launch_path: Path, tmp_path: Path) -> None:
     files = dict(zip(("my_sm.v", "bench.v"), printed()[0], strict=True))
     rows, said = changes()
@@ -73,6 +75,7 @@ def test_the_pages_changes_lose_the_sm(launch_path: Path, tmp_path: Path) -> Non
     assert f"1 ended, fate {FinalFate.FAILED:d}, code {ErrorCode.SM_LOST:d}\n" in said
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("rule", "broken"),
     [

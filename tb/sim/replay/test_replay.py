@@ -162,6 +162,7 @@ def test_a_replay_says_how_far_it_is_and_that_kills_kill_nobody(
         assert any(re.fullmatch(form, line) for line in lines), form
 
 
+@pytest.mark.thorough
 def test_kills_on_verilator(tmp_path: Path) -> None:
     """Numbers 3, 6, 9, 12 and 15 of 16 launches; what was offered is less than all blocks."""
     result, killed = sim(tmp_path, STENCIL, "--launches", 16, "--kill-every", 3)

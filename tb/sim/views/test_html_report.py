@@ -359,6 +359,7 @@ def test_half_a_character_is_written_as_its_escape(tmp_path: Path) -> None:
     assert "warploom sim \\ud800" in file.read_text()
 
 
+@pytest.mark.thorough
 def test_450_000_blocks_stay_small_and_quick_to_open(tmp_path: Path) -> None:
     run = replay(RESNET, "default", time_scale="1/32")
     assert len(run.blocks) > 450_000
