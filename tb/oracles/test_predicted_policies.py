@@ -24,6 +24,8 @@ QUICK = (
     "tb/spec/test_spec.py",
     "tb/sim/sweep/test_plan.py",
 )
+#: What `make test-all` runs.
+THOROUGH = ("-m", "not deep and not fpga")
 #: Where such tests are.
 FOLDERS = ("tb/oracles", "tb/merging", "tb/preemption", "tb/replay", "tb/sim/sweep")
 
@@ -110,6 +112,7 @@ def test_predictors_and_commands_refuse_it_in_one_line(tmp_path: Path) -> None:
     assert not [*tmp_path.iterdir()]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "paths",
     [QUICK, pytest.param((*FOLDERS, "tb/spec"), marks=pytest.mark.deep)],
@@ -118,13 +121,16 @@ def test_predictors_and_commands_refuse_it_in_one_line(tmp_path: Path) -> None:
 def test_tests_are_green_before_a_prediction_is_written(paths: tuple[str, ...]) -> None:
     """What a policy's author sees behind the steps for RTL, model and registry."""
     unwanted = "not test_predicted_policies"
-    done = with_last_fit("-m", "pytest", "-q", "-x", "-p", PLUGIN, "-k", unwanted, *paths)
+    chosen = (*THOROUGH, "-x", "-k", unwanted)
+    done = with_last_fit("-m", "pytest", "-q", "-p", PLUGIN, *chosen, *paths)
     assert done.returncode == 0, done.stdout[-4000:]
     assert " passed" in done.stdout
 
 
+@pytest.mark.thorough
 def test_no_case_of_the_predictions_is_for_a_policy_that_is_not_predicted() -> None:
-    done = with_last_fit("-m", "pytest", "-q", "--collect-only", "-p", PLUGIN, *FOLDERS, "tb/sim")
+    chosen = (*THOROUGH, "--collect-only", *FOLDERS, "tb/sim")
+    done = with_last_fit("-m", "pytest", "-q", "-p", PLUGIN, *chosen)
     assert done.returncode == 0, done.stdout[-4000:]
     cases = [line for line in done.stdout.splitlines() if "::" in line]
     assert all(any(name in case for case in cases) for name in PREDICTED_POLICIES)

@@ -21,6 +21,7 @@ from tb.preemption.test_queued_every_cycle import (
     by_priority,
     faults,
 )
+from tb.support.deep_values import thorough_but
 from tb.support.planted import plant
 from warploom.launch import _queue_places
 from warploom_dev.rewrite import Rewrite
@@ -69,7 +70,7 @@ def path():
     return AmaranthPath(CONFIG)
 
 
-@pytest.mark.parametrize(("mode", "time"), QUICK)
+@pytest.mark.parametrize(("mode", "time"), thorough_but(QUICK[:1], QUICK))
 def test_the_rtl_has_the_same_events(path, mode, time, seed):
     rng = random.Random(f"{seed} {mode}")
     for script in scenarios(mode, [rng.randrange(FIRST + 5, LAST)], rng):
@@ -93,6 +94,7 @@ def test_the_rtl_has_the_same_events_preempted_at_every_cycle(mode, seed, tmp_pa
         assert played.difference(rows) is None, script.commands
 
 
+@pytest.mark.thorough
 def test_rtl_with_a_wrong_rule_differs(monkeypatch):
     """The RTL kills launches that are not idempotent, too."""
     rule = "resets & launch.idempotent & launch.may_kill"

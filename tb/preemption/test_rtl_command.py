@@ -46,6 +46,7 @@ def on_tiny(trace, *arguments):
     return preempt(trace, "--urgent", 20, "--config", "tiny", "--rtl", *few, *arguments)
 
 
+@pytest.mark.thorough
 def test_rtl_and_model_agree_and_the_law_holds(trace, tmp_path):
     done = on_tiny(trace, "--json", tmp_path / "f.json", "--plot", tmp_path / "p.svg")
     assert done.exit_code == 0, done.output
@@ -68,6 +69,7 @@ def test_rtl_and_model_agree_and_the_law_holds(trace, tmp_path):
     assert (tmp_path / "p.svg").stat().st_size > 10_000
 
 
+@pytest.mark.thorough
 def test_a_model_with_a_wrong_rule_is_a_mismatch_and_exit_code_1(trace, tmp_path, monkeypatch):
     wrong = functools.partial(ModelRun, queue=FlagCheckBlock)
     monkeypatch.setattr(rtl_run, "ModelRun", lambda workload, sets, queue: wrong(workload, sets))
@@ -81,6 +83,7 @@ def test_a_model_with_a_wrong_rule_is_a_mismatch_and_exit_code_1(trace, tmp_path
     assert figures["modes"] == {}
 
 
+@pytest.mark.thorough
 def test_a_broken_law_is_told_and_exit_code_1(trace, tmp_path, monkeypatch):
     law = type("Law", (rtl_measurement.StreamLaw,), {"kill": 3})
     check = rtl_measurement.LawCheck

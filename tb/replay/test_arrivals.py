@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tb.replay.test_event_model import assert_equal, random_launches
+from tb.support.deep_values import deep_but
 from tb.support.replay_reference import Replay
 from warploom_golden.replay import event_model
 from warploom_golden.replay.event_constants import PREDICTED_POLICIES
@@ -37,16 +38,19 @@ def assert_none_is_early(events: Events, config: Config, arrivals: Sequence[int]
     assert all(cycle >= max(1, arrival) for cycle, arrival in zip(cycles, arrivals, strict=True))
 
 
+#: Of a kill and a knee; each with one of the reclaims, in turn.
+KINDS = ((None, None), (2, None), (None, 3), (2, 3))
+IN_TURN = [(RECLAIMS[number % 2], *kind) for number, kind in enumerate(KINDS)]
+
+
 @pytest.mark.parametrize(
     ("reclaim", "kill_every", "knee"),
-    # By default each kind with one of the reclaims.
-    [
-        pytest.param(
-            reclaim, *kind, marks=[pytest.mark.deep] * (number % 2 != RECLAIMS.index(reclaim))
-        )
-        for number, kind in enumerate([(None, None), (2, None), (None, 3), (2, 3)])
-        for reclaim in RECLAIMS
-    ],
+    # By default with kills and contention, in `make test-all` each kind with one of the reclaims.
+    deep_but(
+        IN_TURN[-1:],
+        [(reclaim, *kind) for kind in KINDS for reclaim in RECLAIMS],
+        thorough=IN_TURN[:-1],
+    ),
     ids=str,
 )
 def test_every_event_is_the_cycle_models(

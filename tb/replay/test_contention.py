@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tb.replay.test_event_model import assert_equal, random_launches
-from tb.support.deep_values import deep_but
+from tb.support.deep_values import deep_but, thorough_but
 from tb.support.replay_reference import Replay, SmCore, block_length
 from warploom_golden.oracles.index_reference import warps
 from warploom_golden.replay import contention, event_model
@@ -107,8 +107,8 @@ def test_jumps_end_where_a_walk_does_in_many_runs(seed: int) -> None:
     assert showed > 200
 
 
-@pytest.mark.parametrize("kill_every", [None, 2])
-@pytest.mark.parametrize("reclaim", RECLAIMS)
+@pytest.mark.parametrize("kill_every", thorough_but([2], [None, 2]))
+@pytest.mark.parametrize("reclaim", thorough_but(["out_of_order"], RECLAIMS))
 @pytest.mark.parametrize("knee", deep_but([8], [1, 8]))
 def test_every_event_is_the_cycle_models(
     knee: int, reclaim: str, kill_every: int | None, seed: int

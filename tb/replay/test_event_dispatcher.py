@@ -259,7 +259,9 @@ def early(rows: Sequence[Sequence[int]]) -> list[tuple[int, ...]]:
     return sorted(tuple(row) for row in rows if row[0] < LAST - 8)
 
 
-@pytest.mark.parametrize(("policy", "reclaim", "knee"), deep_but(DEFAULT, RUNS))
+@pytest.mark.parametrize(
+    ("policy", "reclaim", "knee"), deep_but(DEFAULT[-1:], RUNS, thorough=DEFAULT[:-1])
+)
 def test_stops_faults_and_losses_equal_the_cycle_model(
     policy: str, reclaim: str, knee: int | None, seed: int
 ) -> None:

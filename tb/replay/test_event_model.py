@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tb.support.deep_values import deep_but
 from tb.support.replay_reference import Replay
 from warploom_golden.replay import event_model
 from warploom_golden.replay.event_constants import PREDICTED_POLICIES
@@ -86,16 +87,16 @@ def random_launches(
 def cases() -> list[Any]:
     """Return every configuration, policy and reclaim.
 
-    By default each policy runs with one of the reclaims, in turn, and ``default`` with half of
-    those.
+    By default each configuration runs once. In `make test-all` each policy runs with one of the
+    reclaims, in turn, and ``default`` with half of those.
     """
     pairs = list(itertools.product(PREDICTED_POLICIES, RECLAIMS))
-    kept = {"tiny": pairs[::4] + pairs[3::4], "default": pairs[::8] + pairs[7::8]}
-    return [
-        pytest.param(name, *pair, marks=[pytest.mark.deep] * (pair not in kept[name]))
-        for name in kept
-        for pair in pairs
-    ]
+    tiny, default = ([(name, *pair) for pair in pairs] for name in ("tiny", "default"))
+    return deep_but(
+        [tiny[3], default[0]],
+        [*tiny, *default],
+        thorough=[tiny[0], tiny[4], tiny[7], default[7]],
+    )
 
 
 def assert_equal(reference: Events, model: Events, label: str) -> None:

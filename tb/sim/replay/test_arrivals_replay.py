@@ -71,7 +71,7 @@ def equal_figures(tmp_path: Path, *arguments: object) -> dict[str, Any]:
 @pytest.mark.parametrize(
     "more",
     [
-        ("--reclaim", "in_order", "--kill-every", 2),
+        pytest.param(("--reclaim", "in_order", "--kill-every", 2), marks=pytest.mark.thorough),
         ("--contention", "sharing", "--knee", 3, "--kill-every", 3),
     ],
     ids=["kills in order", "kills and contention"],

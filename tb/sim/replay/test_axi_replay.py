@@ -90,6 +90,7 @@ def test_a_planted_fault_in_the_host_is_found(tmp_path: Path, fault: str) -> Non
     assert figures["verdict"] == "different"
 
 
+@pytest.mark.thorough
 def test_a_planted_fault_in_the_core_is_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -64,6 +64,7 @@ def test_rtl_and_model_are_equal_with_kills(tmp_path: Path, trace: Path, reclaim
     equal_cycles(tmp_path, *options, "--contention", "sharing", "--knee", 3)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "kills",
     [(), pytest.param(("--kill-every", 2), marks=pytest.mark.deep)],

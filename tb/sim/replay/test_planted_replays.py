@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tb.sim.replay.test_replay import LAUNCHES, assert_described, sim
+from tb.support.deep_values import deep_but
 from tb.support.seeded_faults import (
     BLOCK_DISPATCHER,
     CONFIG_FILTER,
@@ -29,13 +30,8 @@ FAULTS = {
 
 @pytest.mark.parametrize(
     "fault",
-    # Each needs a build of its own: one in front of the dispatcher, one in it; the others are deep.
-    [
-        fault
-        if fault in ("width_z", "late_return")
-        else pytest.param(fault, marks=pytest.mark.deep)
-        for fault in FAULTS
-    ],
+    # Each needs a build of its own: one in front of the dispatcher, one in it.
+    deep_but([], FAULTS, thorough=["width_z", "late_return"]),
 )
 def test_a_fault_in_the_rtl_is_found(
     tmp_path: Path, fault: str, monkeypatch: pytest.MonkeyPatch

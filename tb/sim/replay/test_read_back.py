@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from tb.sim.replay.test_arrivals_replay import equal_figures, sim
+from tb.support.deep_values import deep_but
 from tb.support.seeded_faults import plant_in_replays
 from tb.support.trace_files import call, document, kernel, write
 from warploom.host import BusPort, HostRegisters, Mailbox
@@ -78,9 +79,8 @@ INDEX_FAULTS = {
 
 
 def some(faults: dict[str, Any], always: str) -> list[Any]:
-    """Return the names of faults: one always, the others in the deep run."""
-    marks = {name: () if name == always else pytest.mark.deep for name in faults}
-    return [pytest.param(name, marks=marks[name]) for name in faults]
+    """Return the names of faults, each of which needs a build: one is thorough, the others deep."""
+    return deep_but([], faults, thorough=[always])
 
 
 @pytest.mark.parametrize("fault", some(INDEX_FAULTS, "never_written"))

@@ -33,6 +33,7 @@ ROOT = Path(__file__).parents[3]
 RESNET = ROOT / "traces" / "resnet50_infer.json.gz"
 STENCIL = ROOT / "traces" / "stencil3d_shapes.json.gz"
 LAUNCHES = 24
+PAIRS = list(itertools.product(PREDICTED_POLICIES, RECLAIMS))
 
 
 @pytest.fixture
@@ -60,11 +61,8 @@ def assert_equal(result: Result, figures: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize(
     ("policy", "reclaim"),
-    # Each policy with one of the reclaims, in turn.
-    [
-        pytest.param(*pair, marks=[pytest.mark.deep] * (number % 4 in (1, 2)))
-        for number, pair in enumerate(itertools.product(PREDICTED_POLICIES, RECLAIMS))
-    ],
+    # Each policy with one of the reclaims, in turn. The preset's own pair has its build anyway.
+    deep_but([PAIRS[3]], PAIRS, thorough=[PAIRS[number] for number in (0, 4, 7)]),
     ids=str,
 )
 def test_tiny_on_icarus(tmp_path: Path, trace: Path, seed: int, policy: str, reclaim: str) -> None:
@@ -79,7 +77,7 @@ def test_tiny_on_icarus(tmp_path: Path, trace: Path, seed: int, policy: str, rec
     assert figures["blocks"] > 0
 
 
-@pytest.mark.parametrize("config", [pytest.param("tiny", marks=pytest.mark.deep), "default"])
+@pytest.mark.parametrize("config", deep_but([], ["tiny", "default"], thorough=["default"]))
 def test_verilator(tmp_path: Path, trace: Path, seed: int, config: str) -> None:
     result, figures = sim(tmp_path, trace, "--config", config, "--seed", seed)
     assert_equal(result, figures)
@@ -122,7 +120,7 @@ def test_the_time_scale_stretches_the_run(tmp_path: Path, trace: Path) -> None:
     assert long["cycles"] > 2 * short["cycles"]
 
 
-@pytest.mark.parametrize("reclaim", deep_but(["in_order"], RECLAIMS))
+@pytest.mark.parametrize("reclaim", deep_but([], RECLAIMS, thorough=["in_order"]))
 def test_kills_on_icarus(tmp_path: Path, trace: Path, seed: int, reclaim: str) -> None:
     options = ("--sim", "icarus", "--config", "tiny", "--reclaim", reclaim, "--kill-every", 2)
     result, figures = sim(tmp_path, trace, *options, "--seed", seed)

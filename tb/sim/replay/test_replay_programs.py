@@ -55,6 +55,7 @@ def an_sm_reports_what_does_not_run(text: str) -> str:
     return found
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("own_build")
 @pytest.mark.parametrize(
     ("plant", "code", "message"),
