@@ -18,6 +18,8 @@ from warploom_spec.resources import block_amounts
 
 #: Cycles from a launch's end at the dispatcher, in which its place is free, to its final record.
 QUEUE_END: Final = 2
+#: Cycles from a launch's index decision until it stands in a place, if one is free.
+DECISION_TO_PLACE: Final = 2
 #: Columns of offers that `block_columns` reads.
 OFFER_COLUMNS: Final = ("cycle", "ticket", "sm", "slot", "bx", "by", "bz")
 
@@ -78,11 +80,12 @@ def launch_columns(
         of_ended = _launch_of(ended["ticket"], events)
         end[of_ended], fate[of_ended] = _signed(ended["cycle"]), fates(ended)
         left[of_ended] = places_left(ended)
-        decisions, words = events.tables["decisions"], events.tables["words"]
+        decisions = events.tables["decisions"]
         # A launch that was put back is decided again; its first decision comes last here.
         decided, hit = _launch_of(decisions["ticket"], events), decisions["hit"].astype(bool)
         hits[decided[::-1]] = hit[::-1]
-        resident[_launch_of(words["ticket"], events)] = _signed(words["cycle"])
+        tickets, cycles = Residences().stand(events.tables)
+        resident[_launch_of(tickets, events)] = cycles
     takes = _whole([_block_needs(launch, config) for launch in launches], len(RESOURCES))
     objects: NDArray[np.object_] = np.array([*names[:count], None], object)[:-1]
     waiting: NDArray[np.object_] = np.empty(count, object)
@@ -115,6 +118,50 @@ def fates(ended: Table) -> Integers:
     names = np.array([Fate[fate.name] for fate in FinalFate], np.int64)
     # A faulty run may show a fate that does not exist.
     return np.where(given < len(names), names[np.minimum(given, len(names) - 1)], given + len(Fate))
+
+
+class Residences:
+    """Finds from which cycles on launches stand in a place, from events that come in pieces.
+
+    A launch that gets the place again that it had makes no event there: the place's words are the
+    same. That place was free all the time, so its new index decision says when it got it.
+    """
+
+    def __init__(self) -> None:
+        # The ticket in each place's words.
+        self._standing: dict[int, int] = {}
+
+    def stand(self, tables: Mapping[str, Table]) -> tuple[NDArray[np.uint64], Integers]:
+        """Take the next events; return tickets and cycles, in order of the cycle.
+
+        Parameters
+        ----------
+        tables : mapping of str to Table
+            Read are ``words`` and ``decisions``.
+        """
+        words, decisions = tables["words"], tables["decisions"]
+        decided = (_signed(decisions["cycle"]) + DECISION_TO_PLACE).tolist()
+        moments: list[tuple[int, int, int]] = [
+            *zip(
+                words["cycle"].tolist(),
+                words["ticket"].tolist(),
+                words["place"].tolist(),
+                strict=True,
+            ),
+            *(
+                (cycle, ticket, NEVER)
+                for cycle, ticket in zip(decided, decisions["ticket"].tolist(), strict=True)
+            ),
+        ]
+        found = []
+        for cycle, ticket, place in sorted(moments):
+            if place != NEVER:
+                self._standing[place] = ticket
+            elif ticket not in self._standing.values():
+                continue
+            found.append((ticket, cycle))
+        rows = np.array(found, np.int64).reshape(-1, 2)
+        return rows[:, 0].astype(np.uint64), rows[:, 1]
 
 
 def places_left(ended: Table) -> Integers:

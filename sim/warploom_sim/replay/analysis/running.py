@@ -10,7 +10,12 @@ from warploom_golden.replay.event_model import Events, Piece, joined
 from warploom_sim.replay.analysis.block_walk import BlockWalk
 from warploom_sim.replay.analysis.limits import Waits
 from warploom_sim.replay.recorded_times import Recording
-from warploom_sim.replay.replay_columns import launch_columns, no_figures, places_left
+from warploom_sim.replay.replay_columns import (
+    Residences,
+    launch_columns,
+    no_figures,
+    places_left,
+)
 from warploom_sim.replay.replay_figures import cycles
 from warploom_sim.replay.replay_result import Launches, occupancy
 from warploom_spec import STALL_CAUSES, Config, LaunchDescriptor, timing
@@ -57,6 +62,7 @@ class RunningFigures:
         # A first look at the launches, in which what happens to them is filled in as it comes.
         self._live = launch_columns(None, no_figures(len(launches)), *self._given)
         self._walk = BlockWalk(self._live, config, limits=limits)
+        self._residences = Residences()
 
     def add(self, piece: Piece) -> None:
         """Take the next events."""
@@ -72,8 +78,9 @@ class RunningFigures:
         if self._given[3] is None:
             answered = events.tables["answers"]["cycle"].astype(np.int64)
             self._live.arrival[rows] = answered - (timing(self._config).launch_check + 1)
-        words, ended = events.tables["words"], events.tables["ended"]
-        self._live.resident[self._walk.rows_of(words["ticket"])] = words["cycle"]
+        tickets, since = self._residences.stand(events.tables)
+        self._live.resident[self._walk.rows_of(tickets)] = since
+        ended = events.tables["ended"]
         rows = self._walk.rows_of(ended["ticket"])
         self._live.end[rows], self._live.left[rows] = ended["cycle"], places_left(ended)
 
