@@ -85,7 +85,8 @@ class Launches(_Columns):
     transfer : array of int64
         Cycle in which it transfers at LaunchPath's port ``launch``.
     resident : array of int64
-        Cycle from which on it stands in one of the dispatcher's two places.
+        Cycle from which on it stands in one of the dispatcher's two places, the last time if it was
+        put back.
     first_offer, last_offer, last_report : array of int64
         Cycles of its first and of its last block's offer, and of its last block's report.
     held, held_after : array of int64

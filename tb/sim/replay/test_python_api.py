@@ -49,15 +49,22 @@ class Reference(replay_reference.Replay):
         super()._see(cycle, inputs, outputs)
         if inputs["launch__valid"]:
             self.transfers.append(cycle)
+        # Read inside the dispatcher: a launch that gets its place again has the same words.
+        for place in self.model._dispatcher._places:
+            stay = place.launch["ticket"], place.transferred
+            if stay not in self.stays:
+                self.stays[stay] = cycle
 
     transfers: list[int]
+    #: Of each stay in a place, by ticket and hand-over, its first cycle.
+    stays: dict[tuple[int, int], int]
 
 
 def reference(trace: Path, seed: int) -> tuple[Reference, list[Any]]:
     config = preset("tiny")
     launches = make_launches(trace_reader.load(trace), config, SCALE)
     run = Reference(launches, config, seed)
-    run.transfers = []
+    run.transfers, run.stays = [], {}
     run.run()
     return run, launches
 
@@ -81,7 +88,9 @@ def launch_rows(run: Reference, launches: list[Any]) -> list[dict[str, Any]]:
                 "arrival": run.transfers[number],
                 "transfer": run.transfers[number],
                 # The last time, if it was put back.
-                "resident": of_launch("words")[-1]["cycle"] if ended else NEVER,
+                "resident": max(
+                    (at for (own, _), at in run.stays.items() if own == ticket), default=NEVER
+                ),
                 "first_offer": min((row["cycle"] for row in offers), default=NEVER),
                 "last_offer": last_offer,
                 "last_report": max(reported, default=NEVER),

@@ -19,7 +19,7 @@ from warploom_sim.views import replay_timeline
 from warploom_sim.views import timeline as timeline_module
 from warploom_sim.views.replay_timeline import add_replay
 from warploom_sim.views.timeline import new_timeline
-from warploom_spec import RESOURCES, capacities, preset
+from warploom_spec import RESOURCES, LaunchDescriptor, capacities, preset
 
 
 @dataclass
@@ -129,6 +129,9 @@ def test_a_timeline_of_pieces_is_that_of_the_whole(
 ) -> None:
     config = preset("tiny")
     launches = random_launches(random.Random(seed), config, 14, crowded=True)
+    # Some seeds have few blocks: a hundred more fill many pieces.
+    many = LaunchDescriptor(grid=(100, 1, 1), block=(8, 1, 1), arguments=8, code=len(launches))
+    launches.append(many)
     whole = written(tmp_path, ("", model_replay(launches, config, seed)))
     monkeypatch.setattr(event_model, "PIECE", 16)
     monkeypatch.setattr(event_dispatcher, "AHEAD", 4)
