@@ -109,9 +109,7 @@ class Reference:
         if row not in self.heads:
             cycle = self.transfer(row) + self.t.stage
             same = [other for other in earlier if self.stream[other] == self.stream[row]]
-            # Streams are queues: what is handed over first need not be walked first.
-            walked = [other for other in self.last if self.first[other] < self.first[row]]
-            while any(self.last[other] >= cycle for other in walked) or any(
+            while any(self.last[other] >= cycle for other in earlier) or any(
                 self.ends[other] >= cycle for other in same
             ):
                 cycle += 1
@@ -319,16 +317,6 @@ def test_every_cycle_has_the_limit_that_the_page_says(reclaim: str, seed: int) -
         seen += Counter(name for name, _ in found)
     assert {"rate", "reclaim", "order", "path", "arrivals", "nothing_left"} <= set(seen), seen
     assert any(seen[name] for name in RESOURCES), seen
-
-
-def test_a_launch_that_was_handed_over_first_may_be_walked_later() -> None:
-    """Of two streams: it holds its place while the other one waits for the second place."""
-    rng = random.Random("1206920955-least_loaded-out_of_order")
-    replay = random_replay("tiny", "least_loaded", "out_of_order", rng, crowded=True, late=True)
-    reference = Reference(replay)
-    walked = sorted(reference.first, key=lambda row: reference.first[row])
-    assert walked != sorted(walked, key=reference.transfer)
-    assert by_cycle(find_limits(replay)) == reference.limits()
 
 
 @pytest.mark.parametrize("reclaim", RECLAIMS)

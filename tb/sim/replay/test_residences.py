@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from tb.sim.replay.test_limits import by_cycle, counters, random_replay
+from tb.sim.replay.test_limits import Reference, by_cycle, counters, random_replay
 from tb.support.replays import model_replay
 from tb.support.whole_replays import find_limits
 from warploom_sim.replay.replay_columns import Residences
@@ -67,6 +67,17 @@ def test_limits_of_a_launch_that_gets_its_place_again_agree_with_the_stall_count
     assert len(replay.events.tables["put_back"]["cycle"])
     assert found.pop("order") <= stalls.pop("order")
     assert found == stalls
+
+
+def test_launches_are_walked_in_the_order_of_their_last_hand_over() -> None:
+    """Here one gets its place again behind another stream's: by its first time it came before."""
+    rng = random.Random("1206920955-least_loaded-out_of_order")
+    replay = random_replay("tiny", "least_loaded", "out_of_order", rng, crowded=True, late=True)
+    reference = Reference(replay)
+    walked = sorted(reference.first, key=lambda row: reference.first[row])
+    assert walked == [0, 4, 2, 5, 3, 9]
+    assert [reference.transfer(row) for row in walked] == [313, 6094, 6099, 7033, 8358, 9416]
+    assert by_cycle(find_limits(replay)) == reference.limits()
 
 
 @pytest.mark.parametrize("size", [1, 3, 10])

@@ -231,10 +231,7 @@ class LimitFinder:
         return int(self._launches.left[row]) if self._launches.left[row] != NEVER else _LATER
 
     def _handed_before(self, row: int) -> tuple[int, int]:
-        """Return which launches leave the two places last that were handed over before one.
-
-        One that was handed over before may have its first block later: streams are queues.
-        """
+        """Return which launches leave the two places last that were handed over before one."""
         resident, left = self._launches.resident, self._launches.left
         earlier = np.flatnonzero((resident != NEVER) & (resident < resident[row]))
         if len(earlier) > 2:
