@@ -116,6 +116,20 @@ WRONG = {
             ),
         ),
     ),
+    "a doorbell that is rung again while its command runs counts": WrongRule(
+        boxed(rules.test_a_refused_write_leaves_a_running_command_alone),
+        (
+            Change(
+                *(Mailbox, "_write", "may_ring & free.replicate(self._config.sections)"),
+                "may_ring",
+            ),
+            Change(
+                *(Model, "tick", "not self._refuses(write)"),
+                '(not self._refuses(write) or write["address"] & 0x7F == 0)',
+            ),
+        ),
+        ("DOORBELL",),
+    ),
     "a task word takes writes that are refused": WrongRule(
         boxed(rules.test_task_words_outlive_commands_soft_resets_and_refused_writes),
         (

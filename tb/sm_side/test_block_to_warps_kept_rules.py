@@ -176,6 +176,20 @@ WRONG = {
             ),
         ),
     ),
+    "a report waits until it is taken": WrongRule(
+        test_a_report_does_not_wait_for_its_ready,
+        (
+            Change(
+                *(BlockToWarps, "_count", "m.d.sync += [\n        self.report.valid"),
+                "with m.If((counted_valid & over) | ~self.report.valid | self.report.ready): "
+                "m.d.sync += [\n        self.report.valid",
+            ),
+            Change(
+                *(Model, "tick", "if self._ended else None"),
+                "if self._ended else None if inputs['report__ready'] else self._report",
+            ),
+        ),
+    ),
     "the status of `ended` counts without `ended_valid`": WrongRule(
         test_counts_and_fates_stay_with_their_slots,
         (
