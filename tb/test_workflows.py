@@ -15,8 +15,8 @@ ROOT = Path(__file__).parents[1]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 #: What each workflow is for, in its order.
 RUNS = {
-    "nightly": ["formal", "test-deep", "synth CHECK=1"],
-    "release": ["wheel", "verilog", "docs"],
+    "nightly": ["formal", "test-deep", "synth CHECK=1", "figures CHECK=1"],
+    "release": ["figures CHECK=1", "wheel", "verilog", "docs"],
     "test": ["test", "test-all", "sim"],
 }
 TARGETS = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))

@@ -17,7 +17,6 @@ from warploom_dev.coverage.counted_builds import Build
 from warploom_dev.coverage.counted_lines import blocks_below, with_counts_off
 from warploom_dev.coverage.coverage_figures import Row, Share
 from warploom_dev.coverage.points import Point, merged, read_points, source_of
-from warploom_dev.coverage.simulation import hash_of
 from warploom_dev.coverage.waivers import Waiver
 from warploom_sim.verilog.blocks import BLOCKS
 from warploom_spec import ErrorCode
@@ -271,31 +270,12 @@ def test_every_block_has_tests_and_a_build_that_counts(block: str) -> None:
 @pytest.mark.parametrize("block", COMMITTED)
 def test_the_committed_figures_reach_the_goal(block: str) -> None:
     assert coverage_figures.shortfalls(COMMITTED[block]) == []
-    assert list(COMMITTED[block].builds) == [build.text for build in BUILDS[block]]
 
 
 def test_the_page_has_the_committed_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     written = coverage_report.page_with(COMMITTED.values())
-    assert coverage_report.PAGE.read_text() == written, "run: make coverage ARGS=--update"
-
-
-#: These are quick to elaborate; the others are compared in the deep run.
-SMALL = ("bus_port", "record_queue", "grid_walker", "index_memory", "index_packer")
-
-
-@pytest.mark.parametrize(
-    "block",
-    [
-        block if block in SMALL else pytest.param(block, marks=pytest.mark.deep)
-        for block in COMMITTED
-    ],
-)
-def test_the_committed_figures_are_of_this_rtl(block: str) -> None:
-    hashes = {build.text: hash_of(build.component()) for build in BUILDS[block]}
-    assert hashes == COMMITTED[block].builds, (
-        f'{coverage_figures.FILE} is stale; run: make coverage ARGS="{block} --update"'
-    )
+    assert coverage_report.PAGE.read_text() == written, "run: make figures"
 
 
 #: Codes that no counted configuration, or no observer, shows; rule tests give each of them.
@@ -307,5 +287,6 @@ def test_every_error_code_happened_in_some_block_s_counted_runs() -> None:
     found = {text.rpartition(" ")[2].lower() for text in texts}
     wanted = {code.name.lower() for code in (*ErrorCode, *HostError)}
     lacking, unseen = wanted - found, {code.name.lower() for code in IN_RULE_TESTS}
-    # A block that has no figures now may show some more.
-    assert lacking >= unseen if BUILDS.keys() - COMMITTED.keys() else lacking == unseen
+    # A block that has no figures of its present hardware may show some more.
+    current = {block for block, row in COMMITTED.items() if not row.stale}
+    assert lacking >= unseen if BUILDS.keys() - current else lacking == unseen

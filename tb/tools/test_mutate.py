@@ -4,6 +4,7 @@ import dataclasses
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping
@@ -21,7 +22,14 @@ from click.testing import CliRunner
 from warploom_dev import cli
 from warploom_dev.abc import abc_program
 from warploom_dev.formal import aiger
-from warploom_dev.mutate import campaign, equivalence, mutate_figures, netlist, runner
+from warploom_dev.mutate import (
+    campaign,
+    equivalence,
+    mutate_figures,
+    mutate_report,
+    netlist,
+    runner,
+)
 from warploom_dev.mutate.mutate_figures import Row, Survivor
 from warploom_sim.cosim.lockstep import Case
 from warploom_sim.cosim.lockstep.ports import Ports
@@ -450,6 +458,8 @@ def test_an_update_that_falls_short_says_that_it_is_written(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     mutate_figures.write(mutate_figures.FILE, [])
+    mutate_report.PAGE.parent.mkdir(parents=True)
+    shutil.copy(ROOT / mutate_report.PAGE, mutate_report.PAGE)
     short = row(map(str, range(11)), killed=189)
     monkeypatch.setattr(campaign, "benches", lambda: {"walker": None})
     monkeypatch.setattr(campaign, "campaign", lambda *arguments: short)
@@ -460,6 +470,7 @@ def test_an_update_that_falls_short_says_that_it_is_written(
         "docs/figures/mutate.json is written all the same; make test refuses it",
     ]
     assert mutate_figures.read(mutate_figures.FILE) == {"walker": short}
+    assert "| walker | 200 | 189 | 94.5% |" in mutate_report.PAGE.read_text()
 
 
 def test_the_hash_is_of_the_hardware_alone() -> None:

@@ -7,6 +7,8 @@ import pytest
 from click.testing import CliRunner
 
 from warploom_dev import cli
+from warploom_dev.figure_rows import STALE
+from warploom_dev.formal import outcomes
 from warploom_dev.verification import plan
 from warploom_dev.verification.property_rules import PROPERTY_RULES
 from warploom_dev.verification.rules import Named, Page, named_rules, page_of
@@ -38,11 +40,13 @@ def test_every_rule_has_a_test_that_names_it():
 
 def test_the_page_is_up_to_date():
     written = plan.page_text(plan.PAGE.read_text(), plan.Figures.committed())
-    assert plan.PAGE.read_text() == written, "run: .venv/bin/python -m warploom_dev plan --update"
+    assert plan.PAGE.read_text() == written, "run: make figures"
 
 
 def test_each_property_states_rules_of_its_page():
-    names = {f"{row['bench']}.{row['check']}" for row in plan.Figures.committed().formal}
+    names = {
+        f"{name}.{check}" for name in outcomes.benches() for check in outcomes.stated(name).checks
+    }
     assert {name for stated in PROPERTY_RULES.values() for name in stated} == names
     for page, stated in PROPERTY_RULES.items():
         rules = page_of(page).rules
@@ -115,6 +119,29 @@ def test_stages_follow_from_what_a_block_lacks():
     assert (plan.stage(["mutants"]), plan.stage([])) == (2, 3)
 
 
+def unmarked(block: str) -> plan.Figures:
+    """Return the committed figures, a block's rows without marks."""
+    figures = plan.Figures.committed()
+    formal = [{**row, "stale": False} for row in figures.formal]
+    of_block = (figures.mutants[block], figures.coverage[block])
+    mutants, coverage = (dataclasses.replace(row, stale=False) for row in of_block)
+    return plan.Figures(formal, {block: mutants}, {block: coverage})
+
+
+def test_a_figure_of_other_hardware_is_marked_and_signs_no_block_off():
+    figures, block = unmarked("index_packer"), "index_packer"
+    named = [name for name in named_rules() if name.page == block]
+    coverage = dataclasses.replace(figures.coverage[block], stale=True)
+    formal = [{**row, "stale": row["bench"] == block} for row in figures.formal]
+    figures = dataclasses.replace(figures, formal=formal, coverage={block: coverage})
+    lacks = ["coverage measured anew", "proofs asked anew"]
+    assert plan.lacking(block, page_of(block), named, figures) == lacks
+    text = plan.page_text(plan.PAGE.read_text(), figures)
+    (row,) = (line for line in text.splitlines() if line.startswith(f"| [{block}]"))
+    assert row.count(f" ({STALE}) |") == 3
+    assert f"(proven, {STALE})" in text
+
+
 @pytest.mark.parametrize(
     ("changes", "lacks"),
     [
@@ -122,10 +149,11 @@ def test_stages_follow_from_what_a_block_lacks():
         ({"wanted": 48, "mutants": 48, "killed": 47}, ["more mutants"]),
         ({"wanted": 48, "mutants": 48, "killed": 45}, ["mutants"]),
         ({"mutants": 48, "killed": 48}, ["mutants"]),
+        ({"stale": True}, ["mutants measured anew"]),
     ],
 )
-def test_a_sample_of_mutants_signs_no_block_off(changes, lacks):
-    figures = plan.Figures.committed()
+def test_neither_a_sample_nor_mutants_of_other_hardware_sign_a_block_off(changes, lacks):
+    figures = unmarked("index_packer")
     row = dataclasses.replace(figures.mutants["index_packer"], **changes)
     figures = dataclasses.replace(figures, mutants={"index_packer": row})
     named = [name for name in named_rules() if name.page == "index_packer"]

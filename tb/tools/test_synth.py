@@ -292,6 +292,8 @@ def test_a_clock_rate_stays_with_its_netlist_and_its_recipe() -> None:
         made, fmax_mhz=100.0, fmax_each=(100.0,), seeds=(1,), placed_by="native"
     )
     assert synth_figures.keep_rates(made, {made.key: placed}) == placed
+    marked = dataclasses.replace(placed, stale=True)
+    assert synth_figures.keep_rates(made, {made.key: marked}) == placed
     assert synth_figures.keep_rates(made, {}) == made
     for field in synth_figures.HASHES:
         other = dataclasses.replace(placed, **{field: "0" * 64})

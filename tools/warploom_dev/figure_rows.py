@@ -3,12 +3,19 @@
 import json
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 from warploom_sim.json_file import write_json
 from warploom_spec import WarploomError
 
 R = TypeVar("R")
+#: What a page says beside a row that is not of the present sources.
+STALE: Final = "measured before the last change"
+
+
+def marked(text: str, stale: bool) -> str:
+    """Return what a page shows of a row, with the mark of one that is stale."""
+    return f"{text} ({STALE})" if stale else text
 
 
 class ToJson(Protocol):

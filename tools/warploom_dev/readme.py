@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from warploom_dev.address import BRANCH, project_address
+from warploom_dev.figure_rows import marked
 from warploom_dev.method_figures import FILE as METHODS
 from warploom_dev.pages import markdown_table, section_replaced
 from warploom_spec import preset
@@ -119,9 +120,10 @@ def _synthesized(root: Path, block: str, config: str) -> list[dict[str, Any]]:
 def _with_132_sms(root: Path) -> str:
     """Return the largest dispatcher's clock rate; it takes long, and may not be measured."""
     rows = _synthesized(root, "BlockDispatcher", "large")
-    return "".join(f"; 132 SMs: {row['fmax_mhz']} MHz" for row in rows)
+    return "".join(marked(f"; 132 SMs: {row['fmax_mhz']} MHz", row["stale"]) for row in rows)
 
 
 def _on_fpga(root: Path, block: str, config: str) -> str:
     (row,) = _synthesized(root, block, config)
-    return f"{row['lut4eq']:,} LUT4-equivalents, {row['fmax_mhz']} MHz on an ECP5"
+    figures = f"{row['lut4eq']:,} LUT4-equivalents, {row['fmax_mhz']} MHz on an ECP5"
+    return marked(figures, row["stale"])

@@ -16,7 +16,7 @@ from warploom_sim.commands.parameters import (
     number_option,
     update_option,
 )
-from warploom_sim.json_file import write_json
+from warploom_sim.json_file import write_json, write_whole
 from warploom_sim.screen import progress_bar, table_console
 from warploom_spec import WarploomError
 
@@ -36,7 +36,7 @@ from warploom_spec import WarploomError
     help="Seed of the choice of mutants and of the benches.",
 )
 @update_option(
-    help="Write the committed figures, which are of"
+    help="Write the committed figures and the page. They are of"
     f" {mutate_figures.MUTANTS} mutants of each block, or of a sample of {mutate_figures.SAMPLE}."
 )
 @number_option(
@@ -88,12 +88,15 @@ def mutate(
     # A component is also made to read its ports.
     warnings.filterwarnings("ignore", category=UnusedElaboratable)
     if update:
-        require(mutate_figures.FILE)
+        require(mutate_figures.FILE, mutate_report.PAGE)
     known = benches()
     for name in blocks:
         if name not in known:
             raise WarploomError(f"block is {name!r}; legal: {', '.join(known)}")
     committed = mutate_figures.read(mutate_figures.FILE)
+    if update:
+        # A page that cannot be written is told of before hours of work.
+        _write_page(committed)
     rows = []
     with progress_bar() as progress:
         for name in blocks or known:
@@ -104,6 +107,7 @@ def mutate(
             if update:
                 committed[name] = rows[-1]
                 mutate_figures.write(mutate_figures.FILE, committed.values())
+                _write_page(committed)
     console = table_console()
     console.print(mutate_report.rates_table(rows))
     if any(row.survivors for row in rows):
@@ -119,6 +123,13 @@ def mutate(
                 f"{mutate_figures.FILE} is written all the same; make test refuses it", err=True
             )
         sys.exit(1)
+
+
+def _write_page(committed: dict[str, mutate_figures.Row]) -> None:
+    from warploom_dev.mutate import mutate_report
+
+    page = mutate_report.PAGE
+    write_whole(page, mutate_report.page_text(page.read_text(), committed.values()))
 
 
 def _show(progress: Progress, task: TaskID, name: str, counted: int, what: str) -> None:

@@ -61,6 +61,8 @@ class Row:
         Points that were not reached: all branches, and of the toggles the signals with most.
     cases : dict of str to int
         The hard cases that the tests' observers count, and how often each happened.
+    stale : bool
+        Whether hardware or builds had changed since when the marks were written.
     """
 
     block: str
@@ -71,6 +73,7 @@ class Row:
     toggle: Share
     lacking: list[str]
     cases: dict[str, int]
+    stale: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """Return the row as plain data."""

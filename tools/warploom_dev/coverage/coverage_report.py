@@ -8,6 +8,7 @@ from rich.table import Table
 
 from warploom_dev.coverage.coverage_figures import Row, Share
 from warploom_dev.coverage.waivers import WAIVERS
+from warploom_dev.figure_rows import marked
 from warploom_dev.pages import markdown_table, section_replaced
 
 #: The page that has the tables.
@@ -29,7 +30,11 @@ def page_with(rows: Iterable[Row]) -> str:
     figures = markdown_table(
         ("block", "configurations", *_NUMBERS),
         [
-            (row.block, "; ".join(f"`{text}`" for text in row.builds), *_numbers(row))
+            (
+                marked(row.block, row.stale),
+                "; ".join(f"`{text}`" for text in row.builds),
+                *_numbers(row),
+            )
             for row in ordered
         ],
         ("block", "configurations"),

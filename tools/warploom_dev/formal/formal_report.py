@@ -7,8 +7,9 @@ from typing import Any, Final
 
 from rich.table import Table
 
+from warploom_dev.figure_rows import marked
 from warploom_dev.formal.formal_bench import THE_CORE
-from warploom_dev.formal.outcomes import KINDS, Outcome, benches, make
+from warploom_dev.formal.outcomes import KINDS, Outcome, benches, stated
 from warploom_dev.pages import markdown_table, require, section_replaced
 from warploom_sim.json_file import write_json, write_whole
 from warploom_spec import WarploomError
@@ -45,6 +46,7 @@ def rows(found: Iterable[Outcome]) -> list[Row]:
                 "bug": check.fault,
                 "cover": check.cover,
                 "bench_hash": outcome.bench_hash,
+                "stale": False,
             },
         )
         row[f"{outcome.kind}_answer"] = outcome.text
@@ -66,6 +68,7 @@ def read(path: Path = FILE) -> list[Row]:
     try:
         data: list[Row] = json.loads(path.read_text())
         for row in data:
+            row.setdefault("stale", False)
             _cells(row)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise WarploomError(f"{path} is no list of outcomes: {error!r}") from error
@@ -78,7 +81,7 @@ def merged(old: Sequence[Row], new: Sequence[Row]) -> list[Row]:
     A row of a check that is there no more is dropped.
     """
     by_check = {(row["bench"], row["check"]): row for row in (*old, *new)}
-    order = [(name, check) for name in benches() for check in make(name).checks]
+    order = [(name, check) for name in benches() for check in stated(name).checks]
     return [by_check[key] for key in order if key in by_check]
 
 
@@ -110,7 +113,7 @@ def write(kept: Sequence[Row]) -> None:
 def page_text(text: str, kept: Sequence[Row]) -> str:
     """Return the page with its tables written anew."""
     ours = markdown_table(_HEADINGS, [_cells(row) for row in kept], _TEXT_COLUMNS)
-    made = {name: make(name) for name in dict.fromkeys(row["bench"] for row in kept)}
+    made = {name: stated(name) for name in dict.fromkeys(row["bench"] for row in kept)}
     proofs = {f"{row['bench']}.{row['check']}": row["proof_answer"] for row in kept}
     assumed = [
         [name, given.text, _source(given.source), proofs.get(given.source, "-")]
@@ -142,7 +145,7 @@ def _narrowed(fields: dict[str, tuple[int, int]]) -> list[str]:
 
 def _cells(row: Row) -> list[str]:
     return [
-        row["bench"],
+        marked(row["bench"], row["stale"]),
         row["size"],
         row["text"],
         row["proof_answer"],

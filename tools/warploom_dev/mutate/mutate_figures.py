@@ -71,6 +71,8 @@ class Row:
         take part in the draw.
     rtl_hash : str
         SHA-256 of the component's RTLIL without source positions, by which a row is found stale.
+    stale : bool
+        Whether hardware or length of the bench had changed since when the marks were written.
     """
 
     block: str
@@ -85,6 +87,7 @@ class Row:
     survivors: list[Survivor] = field(default_factory=list)
     netlist_hash: str
     rtl_hash: str
+    stale: bool = False
 
     @property
     def rate(self) -> float:

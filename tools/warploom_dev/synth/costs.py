@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
+from warploom_dev.figure_rows import marked
 from warploom_dev.pages import section_replaced
 from warploom_dev.synth.measure import Row
 from warploom_dev.synth.targets import (
@@ -84,4 +85,5 @@ def _line(row: Row) -> str:
         words.append(f"{row.fmax_mhz} MHz (seeds: {len(row.seeds)})")
     # What stands without a device is of the usual one.
     where = f" on an ECP5-{row.device}" if row.device != USUAL_DEVICE else ""
-    return f"- {', '.join(f'`{part}`' for part in row.key if part)}{where}: {', '.join(words)}."
+    name = ", ".join(f"`{part}`" for part in row.key if part)
+    return f"- {name}{where}: {marked(', '.join(words), row.stale)}."

@@ -67,6 +67,8 @@ class Row:
         SHA-256 of the Verilog without its comments.
     recipe_hash : str
         SHA-256 of the `flow.recipe` that it was measured with.
+    stale : bool
+        Whether Verilog or flow had changed since when the marks were written.
     """
 
     block: str
@@ -88,6 +90,7 @@ class Row:
     port_bits: int
     netlist_hash: str
     recipe_hash: str
+    stale: bool = False
 
     @property
     def fits(self) -> bool:

@@ -6,6 +6,7 @@ from typing import Final
 
 from rich.table import Table
 
+from warploom_dev.figure_rows import marked
 from warploom_dev.pages import markdown_table, section_replaced
 from warploom_dev.synth.measure import Key, Row
 from warploom_dev.synth.peers import PEERS, Peer
@@ -93,7 +94,8 @@ def _cells(row: Row, committed: Row | None) -> list[str]:
         return text if old is None or value == old else f"{text} ({value - old:+,.6g})"
 
     return [
-        *(value or "-" for value in row.key),
+        marked(row.block, row.stale),
+        *(value or "-" for value in row.key[1:]),
         *(figure(name) for name in ("lut4eq", "lut4", "ccu2c", "dpr16x4", "ff", "ebr", "dsp")),
         figure("fmax_mhz") if row.fits else "does not fit",
         str(len(row.seeds)),

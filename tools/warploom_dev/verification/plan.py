@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from warploom_dev.coverage import coverage_figures
+from warploom_dev.figure_rows import STALE, marked
 from warploom_dev.formal import formal_report
 from warploom_dev.mutate import mutate_figures
 from warploom_dev.pages import markdown_table, section_replaced
@@ -68,12 +69,18 @@ def lacking(block: str, page: Page, named: Sequence[Named], figures: Figures) ->
         found.append("mutants")
     elif mutants.wanted < mutate_figures.MUTANTS:
         found.append("more mutants")
+    elif mutants.stale:
+        found.append("mutants measured anew")
     coverage = figures.coverage.get(block)
     if coverage is None or coverage_figures.shortfalls(coverage):
         found.append("coverage")
-    properties = figures.properties(block)
-    if not all(_is_good(row) for row in properties.values()):
+    elif coverage.stale:
+        found.append("coverage measured anew")
+    properties = figures.properties(block).values()
+    if not all(_is_good(row) for row in properties):
         found.append("proofs")
+    elif any(row["stale"] for row in properties):
+        found.append("proofs asked anew")
     return found
 
 
@@ -126,14 +133,17 @@ def _summary(pages: Sequence[Page], named: Sequence[Named], figures: Figures) ->
 
 def _proofs(properties: Mapping[str, formal_report.Row]) -> str:
     proven = sum(row["proof_answer"] == "proven" for row in properties.values())
-    return f"{proven} proven, {len(properties) - proven} bounded" if properties else "-"
+    if not properties:
+        return "-"
+    stale = any(row["stale"] for row in properties.values())
+    return marked(f"{proven} proven, {len(properties) - proven} bounded", stale)
 
 
 def _mutants(row: mutate_figures.Row | None) -> str:
     if row is None:
         return "-"
     sample = " (a sample)" if row.wanted < mutate_figures.MUTANTS else ""
-    return f"{row.killed} of {row.mutants}{sample}"
+    return marked(f"{row.killed} of {row.mutants}{sample}", row.stale)
 
 
 def _coverage(row: coverage_figures.Row | None) -> tuple[str, str]:
@@ -141,7 +151,7 @@ def _coverage(row: coverage_figures.Row | None) -> tuple[str, str]:
         return "-", "-"
     # Rounded down: no figure below the goal reads as the goal.
     branch, toggle = (f"{int(share.rate * 1000) / 10:.1f} %" for share in (row.branch, row.toggle))
-    return branch, toggle
+    return marked(branch, row.stale), marked(toggle, row.stale)
 
 
 def _rules_table(page: Page, named: Sequence[Named], figures: Figures) -> str:
@@ -149,7 +159,7 @@ def _rules_table(page: Page, named: Sequence[Named], figures: Figures) -> str:
     rows = []
     for number, sentence in page.rules.items():
         stated = [
-            f"`{name}` ({row['proof_answer']})"
+            f"`{name}` ({row['proof_answer']}{f', {STALE}' if row['stale'] else ''})"
             for name, row in properties.items()
             if number in PROPERTY_RULES[page.name][name]
         ]
