@@ -2,6 +2,7 @@
 
 import os
 import sys
+import warnings
 
 import click
 
@@ -34,10 +35,14 @@ def figures(blocks: tuple[str, ...], check: bool, jobs: int) -> None:
       python -m warploom_dev figures --check
       python -m warploom_dev figures grid_walker --check
     """
+    from amaranth.hdl import UnusedElaboratable
+
     from warploom_dev.freshness import coverage_rows, mutant_rows, proof_rows, shown, synth_rows
     from warploom_dev.freshness.question import answers
     from warploom_dev.pages import require
 
+    # A bench is also made to read what it states.
+    warnings.filterwarnings("ignore", category=UnusedElaboratable)
     require(*shown.PAGES)
     kinds = (synth_rows, mutant_rows, coverage_rows, proof_rows)
     questions = [

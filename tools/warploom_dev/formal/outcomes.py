@@ -6,11 +6,11 @@ import pkgutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from warploom_dev.formal import properties
 from warploom_dev.formal.aiger import bench_hash
-from warploom_dev.formal.formal_bench import Check, FormalBench
+from warploom_dev.formal.formal_bench import Assumption, Check, FormalBench
 from warploom_dev.formal.prover import FOLDER, SEARCHED, Answer, Prover, replay
 from warploom_sim.failure import ProgramError
 from warploom_spec import WarploomError
@@ -84,10 +84,20 @@ def make(name: str, fault: str | None = None) -> FormalBench:
     return made
 
 
+class Stated(NamedTuple):
+    """What a bench states, as `FormalBench` has it: its hardware is gone."""
+
+    size: str
+    checks: dict[str, Check]
+    assumptions: dict[str, Assumption]
+    narrowed: dict[str, dict[str, tuple[int, int]]]
+
+
 @functools.cache
-def stated(name: str) -> FormalBench:
-    """Return a bench to read what it states; one that is elaborated comes from `make`."""
-    return make(name)
+def stated(name: str) -> Stated:
+    """Return what a bench states."""
+    made = make(name)
+    return Stated(made.size, made.checks, made.assumptions, made.narrowed)
 
 
 def chosen(name: str, quick: bool) -> list[Check]:

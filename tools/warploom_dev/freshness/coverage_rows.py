@@ -25,9 +25,9 @@ def questions() -> Iterator[Question]:
             row=name,
             block=name,
             command=f'make coverage ARGS="{name} --update"',
-            marked=row and row.stale,
+            marked=row.stale if row else None,
             declared=True,
-            is_fresh=functools.partial(is_fresh, row),
+            is_fresh=functools.partial(is_fresh, row) if row else None,
         )
 
 

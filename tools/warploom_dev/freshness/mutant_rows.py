@@ -24,9 +24,9 @@ def questions() -> Iterator[Question]:
             row=name,
             block=name,
             command=f'make mutate ARGS="{name} --update{sample}"',
-            marked=row and row.stale,
+            marked=row.stale if row else None,
             declared=True,
-            is_fresh=functools.partial(is_fresh, row),
+            is_fresh=functools.partial(is_fresh, row) if row else None,
         )
 
 

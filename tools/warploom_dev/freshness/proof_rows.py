@@ -31,13 +31,16 @@ def questions() -> Iterator[Question]:
             block=block,
             command=f'make formal ARGS="{bench} --update"',
             declared=False,
-            is_fresh=functools.partial(is_fresh, bench, list(rows.values())),
         )
         if rows:
-            yield ask(row=bench, marked=any(row["stale"] for row in rows.values()))
+            yield ask(
+                row=bench,
+                marked=any(row["stale"] for row in rows.values()),
+                is_fresh=functools.partial(is_fresh, bench, list(rows.values())),
+            )
         for check in checks:
             if check not in rows:
-                yield ask(row=f"{bench}.{check}", marked=None)
+                yield ask(row=f"{bench}.{check}", marked=None, is_fresh=None)
 
 
 def is_fresh(name: str, rows: Sequence[Row]) -> bool:

@@ -27,8 +27,8 @@ class Question:
         Whether it is marked as stale; None for a row that is lacking.
     declared : bool
         Whether a page names the blocks without such a row, so that it may lack.
-    is_fresh : callable
-        Elaborates, and compares; may be handed to another process.
+    is_fresh : callable or None
+        Elaborates, and compares; may be handed to another process. None for a row that is lacking.
     """
 
     figures: str
@@ -37,7 +37,7 @@ class Question:
     command: str
     marked: bool | None
     declared: bool
-    is_fresh: Callable[[], bool]
+    is_fresh: Callable[[], bool] | None
 
 
 @dataclass(frozen=True)
@@ -107,4 +107,4 @@ def is_stale(question: Question) -> bool:
     """Return whether a row is there and is of other sources."""
     # A component is also made to read its ports.
     warnings.filterwarnings("ignore", category=UnusedElaboratable)
-    return question.marked is not None and not question.is_fresh()
+    return question.is_fresh is not None and not question.is_fresh()

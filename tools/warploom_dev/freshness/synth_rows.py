@@ -29,9 +29,9 @@ def questions() -> Iterator[Question]:
             row=target.name,
             block="" if target.block == BASELINE else target.module,
             command=f'make synth ARGS="{_options(target)} --update"',
-            marked=row and row.stale,
+            marked=row.stale if row else None,
             declared=False,
-            is_fresh=functools.partial(is_fresh, row, target, tools),
+            is_fresh=functools.partial(is_fresh, row, target, tools) if row else None,
         )
 
 
