@@ -273,6 +273,7 @@ def test_what_fails_is_named_and_the_exit_code_says_so(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(outcomes, "make", lambda _, fault=None: counter(fault))
+    monkeypatch.setattr(outcomes, "stated", lambda _: counter())
     result = run("counter", "--json", "found.json")
     assert result.exit_code == 1
     waveform = "build/formal/counter/proof_never_5.vcd"
