@@ -11,6 +11,7 @@ import hypothesis
 import pytest
 from hypothesis import HealthCheck, settings
 
+# Loads `build_cache` before all else: sources that change from then on are other ones.
 from tb.support import cpu_guard
 
 IN_CI = os.environ.get("CI", "").lower() in ("1", "true", "yes")
@@ -23,6 +24,9 @@ settings.register_profile(
 )
 settings.register_profile("ci", settings.get_profile("dev"), derandomize=True)
 settings.load_profile("ci" if IN_CI else "dev")
+
+#: Packages that hardware is made of.
+HARDWARE = ("warploom", "warploom_spec", "simt_core", "simt_gpu")
 
 SEED = pytest.StashKey[int]()
 
@@ -102,6 +106,21 @@ def seed(request: pytest.FixtureRequest, pytestconfig: pytest.Config) -> int:
     With ``--seeds`` one of the seeds that were drawn from it.
     """
     return getattr(request, "param", pytestconfig.stash[SEED])
+
+
+@pytest.fixture
+def monkeypatch(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """Let nothing that is kept by its files' sources answer once the hardware's is replaced."""
+    replace = monkeypatch.setattr
+
+    def setattr(target: object, *given: Any, **options: Any) -> None:
+        where = target if isinstance(target, str) else getattr(target, "__module__", None)
+        if str(where or target.__name__).partition(".")[0] in HARDWARE:
+            replace("warploom_sim.cosim.lockstep.build.sources_as_loaded", False)
+        replace(target, *given, **options)
+
+    monkeypatch.setattr = setattr
+    return monkeypatch
 
 
 @pytest.fixture(autouse=True)

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from simt_host.c_calls import U32, CCalls, Launch, Outcome, Record, Task, shapes_of, values
 from warploom_sim.build_cache import cached
+from warploom_sim.cosim import simulators
 from warploom_sim.failure import ProgramError
 from warploom_sim.verilog.register_map import c_header
 from warploom_spec import Config
@@ -36,7 +37,15 @@ def built_driver(config: Config) -> Path:
     """
     header = c_header(config, "gpu")
     sources = [(HOST / name).read_text() for name in (*_HEADERS, *_SOURCES)]
-    return cached("c-driver", [header, sources], lambda folder: _build(folder, header)) / "lib.so"
+    parts = [header, sources, Path(__file__).read_text(), _compiler()]
+    return cached("c-driver", parts, lambda folder: _build(folder, header)) / "lib.so"
+
+
+def _compiler() -> str:
+    try:
+        return simulators.compiler("cc")
+    except FileNotFoundError as error:
+        raise ProgramError("cc is not installed; run: sudo apt-get install gcc") from error
 
 
 def _build(folder: Path, header: str) -> None:
@@ -46,8 +55,6 @@ def _build(folder: Path, header: str) -> None:
     command = ["cc", *flags, *files, "-o", str(folder / "lib.so")]
     try:
         subprocess.run(command, check=True, capture_output=True, text=True)
-    except FileNotFoundError as error:
-        raise ProgramError("cc is not installed; run: sudo apt-get install gcc") from error
     except subprocess.CalledProcessError as error:
         raise ProgramError(f"cc failed: {error.stderr}") from error
 

@@ -17,6 +17,7 @@ from warploom.lib.axil_pins import AxilPins
 from warploom_sim.cosim import simulators
 from warploom_sim.cosim.lockstep.build import built
 from warploom_sim.cosim.lockstep.cocotb_runner import in_simulator
+from warploom_sim.cosim.lockstep.recipe import Recipe
 from warploom_sim.failure import ProgramError
 from warploom_spec import Config, WarploomError
 from warploom_spec.config import BLOCK_LIMITS
@@ -147,7 +148,8 @@ def run_kernels(
 
 @functools.cache
 def _simulation(config: Config, simulator: str, waveform: simulators.Waveform | None) -> Path:
-    return built(AxilPins(SimtGpu(config, MEMORY_BITS)), simulator, waveform)
+    gpu = Recipe.of(SimtGpu, config, MEMORY_BITS)
+    return built(Recipe.of(AxilPins, gpu), simulator, waveform)
 
 
 def _outcome(found: dict[str, Any], memory: NDArray[np.uint8]) -> KernelOutcome:

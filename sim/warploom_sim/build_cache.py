@@ -1,10 +1,13 @@
 """Folders that are built once, named after the hash of all that goes into them."""
 
+import functools
 import hashlib
 import json
 import os
+import platform
 import re
 import shutil
+import time
 import uuid
 from collections.abc import Callable, Sequence
 from importlib import metadata, util
@@ -15,8 +18,23 @@ from filelock import FileLock
 
 from warploom_sim.kept_folders import KEPT, hold, kept, remove_old
 
+#: The packages of the project. What one of them makes may depend on each other one.
+PACKAGES: Final = (
+    "warploom",
+    "warploom_spec",
+    "warploom_golden",
+    "warploom_sim",
+    "warploom_loops",
+    "warploom_host",
+)
+#: Folders of a checkout whose code makes hardware of its own, beside the packages.
+_CHECKOUT: Final = ("tb", "tools", "examples")
+_ROOT: Final = Path(__file__).parents[2]
 #: Hexadecimal digits of a build's name.
 _DIGITS: Final = 24
+#: When this process began to load sources, and what its key has if they changed since.
+_BEGAN: Final = time.time()
+_CHANGED: Final = uuid.uuid4().hex
 
 
 def build_root() -> Path:
@@ -29,18 +47,67 @@ def digest(parts: Sequence[object]) -> str:
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:_DIGITS]
 
 
-def sources_of(packages: Sequence[str]) -> str:
-    """Return a hash of all source files of some packages."""
-    parts = []
-    for package in packages:
-        found = util.find_spec(package)
-        assert found and found.origin
-        folder = Path(found.origin).parent
-        for path in sorted(folder.rglob("*")):
-            if path.suffix in (".py", ".v", ".cpp"):
-                content = hashlib.sha256(path.read_bytes()).hexdigest()
-                parts.append([package, str(path.relative_to(folder)), content])
+def sources(*, checkout: bool = False) -> str:
+    """Return a hash of all files of the project's packages; they are read once in a process.
+
+    What a process has loaded may be older than a file that changed while it runs. From then on its
+    hash is one that no other process has: nothing from before answers, and nothing is kept for
+    later.
+
+    Parameters
+    ----------
+    checkout : bool
+        Whether tests, tools and examples count as well.
+    """
+    folders = [package_folder(package) for package in PACKAGES]
+    if checkout:
+        folders += [_ROOT / name for name in _CHECKOUT]
+    parts: list[object] = [content_of(folder) for folder in folders]
+    if any(_changed_since(folder) for folder in folders):
+        parts.append(_CHANGED)
     return digest(parts)
+
+
+def is_in_checkout(file: Path) -> bool:
+    """Tell whether a file is one of those that a checkout's `sources` know."""
+    known = [package_folder(package) for package in PACKAGES]
+    known += [_ROOT / name for name in _CHECKOUT]
+    return any(folder in file.parents for folder in known)
+
+
+def package_folder(package: str) -> Path:
+    """Return the folder of a package."""
+    found = util.find_spec(package)
+    assert found and found.origin
+    return Path(found.origin).parent
+
+
+@functools.cache
+def content_of(folder: Path) -> str:
+    """Return a hash of all files below a folder, whatever they hold, as they first were."""
+    parts = []
+    for path in _files(folder):
+        content = hashlib.sha256(_read(path)).hexdigest()
+        parts.append([os.path.relpath(path, folder), content])
+    return digest(parts)
+
+
+def _read(path: str) -> bytes:
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def _changed_since(folder: Path) -> bool:
+    return any(os.stat(path).st_ctime > _BEGAN for path in _files(folder))
+
+
+def _files(folder: Path) -> list[str]:
+    """Return all files below a folder but what Python compiled, in order."""
+    found: list[str] = []
+    for at, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if name != "__pycache__"]
+        found += [os.path.join(at, name) for name in names]
+    return sorted(found)
 
 
 def versions(packages: Sequence[str]) -> list[str | None]:
@@ -56,6 +123,45 @@ def _version(package: str) -> str | None:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
         return None
+
+
+def python_versions() -> list[str | None]:
+    """Return the versions of what the models' results may depend on, beside their sources."""
+    return [platform.python_version(), *versions(("numpy", "numba", "llvmlite"))]
+
+
+class _SourcesChanged(Exception):
+    """A source changed while something was made of it."""
+
+
+def cached_by_sources(
+    kind: str,
+    parts: Sequence[object],
+    make: Callable[[Path], None],
+    keep: int = KEPT,
+    *,
+    checkout: bool = False,
+) -> Path:
+    """Return the folder of what ``make`` makes with the project's `sources`, now or before.
+
+    Parameters
+    ----------
+    kind, parts, make, keep
+        As for `cached`; ``parts`` is all that the result depends on beside the sources.
+    checkout : bool
+        As for `sources`.
+    """
+    before = sources(checkout=checkout)
+
+    def checked(folder: Path) -> None:
+        make(folder)
+        if sources(checkout=checkout) != before:
+            raise _SourcesChanged
+
+    try:
+        return cached(kind, [before, *parts], checked, keep)
+    except _SourcesChanged:
+        return cached(kind, [sources(checkout=checkout), *parts], make, keep)
 
 
 def cached(

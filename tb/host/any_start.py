@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from amaranth.back import rtlil, verilog
+from amaranth.back import verilog
 from amaranth.hdl import Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import Out
@@ -21,8 +21,16 @@ from warploom.host.front_end import FrontEnd
 from warploom.lib.axil_pins import hand_through
 from warploom_sim.build_cache import cached
 from warploom_sim.cosim.lockstep import Ports
-from warploom_sim.cosim.lockstep.build import FLAGS, TOP, compile_verilog, own_source
+from warploom_sim.cosim.lockstep.build import rtlil_hash
+from warploom_sim.cosim.lockstep.compilation import (
+    FLAGS,
+    TOP,
+    compile_verilog,
+    own_source,
+    tools_of,
+)
 from warploom_sim.cosim.lockstep.ports import CLOCK, RESET
+from warploom_sim.cosim.lockstep.recipe import Recipe
 
 #: Whether the launch path says that it has no launch, and room for one; its answers and records.
 PATH_PORTS = ("idle", "room", "answer", "command_answer", "abort_answer", "record")
@@ -177,16 +185,16 @@ def program(config):
     core = SeenFrontEnd(config)
     ports = Ports.of(core)
     # Yosys takes seconds to start: the Verilog is kept beside what is built from it.
-    text = rtlil.convert(core, name=TOP, ports=ports.to_convert(), emit_src=False)
+    hardware = rtlil_hash(Recipe.of(SeenFrontEnd, config))
     flags = FLAGS["verilator"]
 
     def build(folder):
-        again = verilog.convert(core, name=TOP, ports=ports.to_convert(), emit_src=False)
-        made = any_start(again)
+        text = verilog.convert(core, name=TOP, ports=ports.to_convert(), emit_src=False)
+        made = any_start(text)
         (folder / "registers.json").write_text(json.dumps([made.reset, made.unreset, made.bits]))
         names = (CLOCK, RESET, *ports.inputs, *ports.outputs)
         compile_verilog("any start", made.text, names, "verilator", flags, folder)
 
     own = [Path(__file__).read_text(), *own_source()]
-    simulation = cached("any-start", [text, own, flags], build)
+    simulation = cached("any-start", [hardware, own, flags, tools_of("verilator")], build)
     return linked(config, core, simulation), json.loads((simulation / "registers.json").read_text())

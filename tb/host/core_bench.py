@@ -12,7 +12,9 @@ from pathlib import Path
 from warploom.host.front_end import FrontEnd
 from warploom_sim.build_cache import cached
 from warploom_sim.cosim.lockstep import Ports
-from warploom_sim.cosim.lockstep.build import MODEL, built, verilator_objects
+from warploom_sim.cosim.lockstep.build import built
+from warploom_sim.cosim.lockstep.compilation import MODEL, tools_of, verilator_objects
+from warploom_sim.cosim.lockstep.recipe import Recipe
 from warploom_sim.cosim.lockstep.validity import Validity
 from warploom_sim.verilog.register_map import c_header
 from warploom_spec import host_packets, layouts, queue_packets, timing
@@ -54,7 +56,7 @@ def built_program(config):
     """Return the benches' program around a core, built now or before."""
     core = FrontEnd(config)
     core._MustUse__silence = True
-    return linked(config, core, built(core, "verilator"))
+    return linked(config, core, built(Recipe.of(FrontEnd, config), "verilator"))
 
 
 def linked(config, core, simulation):
@@ -62,7 +64,9 @@ def linked(config, core, simulation):
     pins = pins_header(config, core)
     header = c_header(config, "bench")
     files = sorted((*SOURCES.glob("*"), *HOST.glob("warploom.[ch]")))
-    parts = [str(simulation), pins, header, [path.read_text() for path in files]]
+    files.append(Path(__file__))
+    texts = [path.read_text() for path in files]
+    parts = [str(simulation), pins, header, texts, tools_of("verilator")]
     make = functools.partial(_link, simulation, {"core_pins.h": pins, "warploom_host.h": header})
     return cached("core-bench", parts, make) / "bench"
 

@@ -10,6 +10,7 @@ from warploom.host import task_units as task_units_file
 from warploom.lib.axil_pins import AxilPins
 from warploom_sim.cosim.lockstep.build import built
 from warploom_sim.cosim.lockstep.cocotb_runner import in_simulator
+from warploom_sim.cosim.lockstep.recipe import Recipe
 from warploom_spec import preset
 from warploom_spec.host_map import OKAY, SLVERR
 
@@ -18,7 +19,7 @@ on_both = pytest.mark.parametrize("simulator", thorough_but(["verilator"], ["ica
 
 def bench(simulator, folder, **plan):
     """Run a scenario of `axi_bench` and return what it found."""
-    simulation = built(AxilPins(TaskUnits(preset("tiny"))), simulator)
+    simulation = built(Recipe.of(AxilPins, Recipe.of(TaskUnits, preset("tiny"))), simulator)
     return in_simulator("axi", "tb.host.axi_bench", simulation, simulator, folder, plan)
 
 

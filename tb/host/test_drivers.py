@@ -12,6 +12,7 @@ from warploom.host.front_end import FrontEnd
 from warploom.lib.axil_pins import AxilPins
 from warploom_sim.cosim.lockstep.build import built
 from warploom_sim.cosim.lockstep.cocotb_runner import in_simulator
+from warploom_sim.cosim.lockstep.recipe import Recipe
 from warploom_sim.verilog.register_map import c_header
 from warploom_spec import PRESETS, ErrorCode, preset
 from warploom_spec.host_errors import HostError
@@ -25,8 +26,8 @@ ABORTED, FAILED, EMPTY = 1, 2, -8
 
 @functools.cache
 def core(config, simulator):
-    """Return the folder with a core's simulation; to find it takes an elaboration."""
-    return built(AxilPins(FrontEnd(config_of(config))), simulator)
+    """Return the folder with a core's simulation."""
+    return built(Recipe.of(AxilPins, Recipe.of(FrontEnd, config_of(config))), simulator)
 
 
 def run_tour(name, driver, folder, simulator="verilator", config="tiny", **plan):

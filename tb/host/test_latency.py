@@ -10,6 +10,7 @@ from warploom.host.front_end import FrontEnd
 from warploom.lib.axil_pins import AxilPins
 from warploom_sim.cosim.lockstep.build import built
 from warploom_sim.cosim.lockstep.cocotb_runner import in_simulator
+from warploom_sim.cosim.lockstep.recipe import Recipe
 from warploom_spec import preset
 
 FIGURES = Path(__file__).parents[2] / "docs" / "figures" / "latency.json"
@@ -28,7 +29,7 @@ def test_latencies_are_the_committed_ones_and_within_their_limits(tmp_path):
     tiny = preset("tiny")
     found = {}
     for config in (tiny, replace(tiny, index_memory_warps=0)):
-        simulation = built(AxilPins(FrontEnd(config)), "verilator")
+        simulation = built(Recipe.of(AxilPins, Recipe.of(FrontEnd, config)), "verilator")
         folder = tmp_path / str(config.index_memory_warps)
         folder.mkdir()
         plan = {"indices": config.makes_indices}

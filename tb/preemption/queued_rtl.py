@@ -11,6 +11,7 @@ from tb.support.record import Simulation
 from warploom.launch.launch_path import LaunchPath
 from warploom_sim.cosim.lockstep.build import built
 from warploom_sim.cosim.lockstep.cocotb_runner import in_simulator
+from warploom_sim.cosim.lockstep.recipe import Recipe
 from warploom_spec import Config
 
 #: The cocotb module that plays the runs.
@@ -54,7 +55,7 @@ def play_on_verilator(
     """Run hosts for so many cycles each, in one process; return what each one saw."""
     file = folder / "runs.pickle"
     file.write_bytes(pickle.dumps((config, runs)))
-    simulation = built(LaunchPath(config), "verilator")
+    simulation = built(Recipe.of(LaunchPath, config), "verilator")
     plan = {"runs": str(file)}
     found = in_simulator("queued", BENCH, simulation, "verilator", folder, plan)
     assert "failure" not in found, found["failure"]

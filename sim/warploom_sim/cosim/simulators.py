@@ -124,6 +124,24 @@ def version(name: str) -> str:
     return done.stdout.partition("\n")[0]
 
 
+def tools(name: str) -> list[str]:
+    """Return the versions of a simulator, and of the compiler of what it writes.
+
+    Raises
+    ------
+    WarploomError
+        As `environment` does.
+    """
+    return [version(name), *([compiler("g++")] if name == "verilator" else [])]
+
+
+@functools.cache
+def compiler(program: str) -> str:
+    """Return the first line that a C or C++ compiler says about its version."""
+    done = subprocess.run((program, "--version"), check=True, capture_output=True, text=True)
+    return done.stdout.partition("\n")[0]
+
+
 def remove_intermediates(folder: Path, kept: Collection[str] = ()) -> None:
     """Remove what Verilator and its compiler wrote on the way to the program: 99 % of a build.
 

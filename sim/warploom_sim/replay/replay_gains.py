@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from warploom_golden.replay.gains import Gain, find_gains
-from warploom_sim.build_cache import cached, sources_of
+from warploom_sim.build_cache import cached_by_sources, python_versions
 from warploom_sim.replay.analysis.limits import LABELS as RESOURCE_LABELS
 from warploom_sim.replay.model_input import workload_of
 from warploom_sim.replay.request import DEFAULT_KNEE, ReplayRequest
@@ -55,8 +55,7 @@ def gains_of(trace: Trace, config: Config, request: ReplayRequest) -> list[Gain]
         found = [dataclasses.asdict(gain) for gain in find_gains(work, knees)]
         (folder / _FILE).write_text(json.dumps(found))
 
-    made_by = sources_of(("warploom_spec", "warploom_golden"))
-    folder = cached("gains", [asked, made_by], make, _KEPT)
+    folder = cached_by_sources("gains", [asked, python_versions()], make, _KEPT)
     return [Gain(**fields) for fields in json.loads((folder / _FILE).read_text())]
 
 

@@ -103,7 +103,7 @@ def finished_runs(client: Any, runs: Sequence[Run], sources: str) -> Iterator[tu
     ------
     ProgramError
         If the scheduler goes away, a run kills one worker after the other, or a worker has other
-        sources than this machine.
+        sources or versions than this machine.
     """
     distributed = need("distributed", "compare", _PURPOSE)
     traces = {run.content: run.trace for run in runs}
@@ -125,7 +125,10 @@ def finished_runs(client: Any, runs: Sequence[Run], sources: str) -> Iterator[tu
         except distributed.CancelledError as error:
             raise ProgramError("the scheduler went away") from error
         if finished.sources != sources:
-            raise ProgramError("a worker has other sources of Warploom than this machine")
+            raise ProgramError(
+                "a worker has other sources of Warploom than this machine, or other versions of"
+                " what runs them"
+            )
         future.release()
         yield run, finished
 

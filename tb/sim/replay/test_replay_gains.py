@@ -125,10 +125,6 @@ def test_what_was_found_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     for changed in kept:
         with pytest.raises(AssertionError, match="ran again"):
             gains(trace, "tiny", **changed)
-    # Another source of the models is another result.
-    monkeypatch.setattr(replay_gains, "sources_of", lambda _: "other")
-    with pytest.raises(AssertionError, match="ran again"):
-        gains(trace, "tiny")
 
 
 def sim(trace: Path, *options: object) -> Result:

@@ -10,7 +10,7 @@ import pytest
 from tb.support.trace_files import DEVICE, document, write
 from warploom_golden.replay.event_constants import PREDICTED_POLICIES
 from warploom_sim.sweep.labels import baseline, common, label, value, varying
-from warploom_sim.sweep.plan import parts, plan, sources
+from warploom_sim.sweep.plan import parts, plan
 from warploom_spec import WarploomError, preset
 from warploom_spec.config import RECLAIMS
 
@@ -129,10 +129,6 @@ def test_a_policy_is_not_set_twice(trace: Path) -> None:
     given = {"policy": ("first_fit",), "settings": ("policy=first_fit",)}
     with pytest.raises(WarploomError, match="policy is set twice"):
         plan((trace,), given)
-
-
-def test_the_hash_of_the_sources_knows_the_rtl(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert sources(False) == sources(False) != sources(True)
 
 
 def test_a_run_is_held_against_the_first_of_the_same_work(trace: Path) -> None:

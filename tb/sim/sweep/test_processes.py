@@ -207,14 +207,14 @@ def test_a_worker_of_another_version_is_refused(
 ) -> None:
     other = tmp_path / "other"
     other.mkdir()
-    patch = "import warploom_sim.sweep.plan as plan; plan.sources = lambda rtl: 'other'"
+    patch = "import warploom_sim.sweep.plan as plan; plan.made_by = lambda rtl: 'other'"
     (other / "sitecustomize.py").write_text(patch)
     _, where = scheduler_in(tmp_path, started)
     started(*worker_of(where), folder=tmp_path, log="worker.log", first_path=other)
     client = started(*words(trace), "--scheduler", where, folder=tmp_path, log="client.log")
     assert client.wait(LIMIT_S) == 3
     said = (tmp_path / "client.log").read_text().splitlines()
-    assert said[-1].startswith("Error: a worker has other sources of Warploom than this machine; ")
+    assert said[-1].startswith("Error: a worker has other sources of Warploom than this machine")
     assert not (tmp_path / "runs").exists()
 
 

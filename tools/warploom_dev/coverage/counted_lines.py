@@ -8,7 +8,7 @@ from typing import Any, Final
 from amaranth.hdl import Fragment
 from amaranth.lib import wiring
 
-from warploom_sim.cosim.lockstep.build import TOP
+from warploom_sim.cosim.lockstep.compilation import TOP
 from warploom_sim.verilog.blocks import BLOCKS
 
 _MODULE: Final = re.compile(r"^module \\?([^\s(]+)")

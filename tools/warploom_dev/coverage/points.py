@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
-from warploom_sim.cosim.lockstep.build import TOP
+from warploom_sim.cosim.lockstep.compilation import TOP
 
 Kind = Literal["branch", "toggle"]
 

@@ -14,9 +14,8 @@ from amaranth.back import verilog
 from amaranth.lib import wiring
 
 from warploom_dev.coverage.counted_lines import blocks_below, with_counts_off
-from warploom_sim.build_cache import build_root, cached, versions
-from warploom_sim.cosim import simulators
-from warploom_sim.cosim.lockstep import build
+from warploom_sim.build_cache import build_root, cached
+from warploom_sim.cosim.lockstep import compilation
 from warploom_sim.cosim.lockstep.case import Case
 from warploom_sim.cosim.lockstep.checker import Outcome
 from warploom_sim.cosim.lockstep.cocotb_runner import in_simulator
@@ -41,25 +40,25 @@ class CountedRun:
 def hash_of(component: wiring.Component) -> str:
     """Return the SHA-256 of a component's RTLIL without source positions."""
     ports = Ports.of(component).to_convert()
-    text = rtlil.convert(component, name=build.TOP, ports=ports, emit_src=False)
+    text = rtlil.convert(component, name=compilation.TOP, ports=ports, emit_src=False)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def counting_build(component: wiring.Component) -> Path:
     """Return the folder of a simulation of a component that counts, built now or before."""
     ports = Ports.of(component)
-    converted = verilog.convert(component, name=build.TOP, ports=ports.to_convert())
+    converted = verilog.convert(component, name=compilation.TOP, ports=ports.to_convert())
     text = with_counts_off(converted, blocks_below(component))
     names = (CLOCK, RESET, *ports.inputs, *ports.outputs)
-    flags = (*build.FLAGS[SIMULATOR], *COUNTS)
-    tools = [simulators.version(SIMULATOR), *versions(build.PACKAGES)]
+    flags = (*compilation.FLAGS[SIMULATOR], *COUNTS)
+    tools = compilation.tools_of(SIMULATOR)
     name = f"{type(component).__name__} with counts"
-    make = functools.partial(build.compile_verilog, name, text, names, SIMULATOR, flags)
-    return cached("counting", [text, flags, tools, build.own_source()], make)
+    make = functools.partial(compilation.compile_verilog, name, text, names, SIMULATOR, flags)
+    return cached("counting", [text, flags, tools, compilation.own_source()], make)
 
 
 def run_counted(cases: Sequence[Case], simulation: Path) -> CountedRun:
-    """Run cases of one component in one process of its counting build.
+    """Run cases of one component in one process of its counting compilation.
 
     Parameters
     ----------

@@ -12,7 +12,7 @@ from warploom_dev.formal.aiger import NEVER, output_literal
 from warploom_dev.mutate.netlist import NETLIST, Mutation
 from warploom_dev.mutate.shared_state import Pair, netlist_of
 from warploom_dev.yosys import run_yosys
-from warploom_sim.cosim.lockstep.build import TOP
+from warploom_sim.cosim.lockstep.compilation import TOP
 
 #: Seconds that a proof may take.
 LIMIT_S: Final = 20

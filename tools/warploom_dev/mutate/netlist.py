@@ -12,7 +12,7 @@ import amaranth.back.rtlil as rtlil
 from amaranth.lib import wiring
 
 from warploom_dev.yosys import run_yosys
-from warploom_sim.cosim.lockstep.build import TOP
+from warploom_sim.cosim.lockstep.compilation import TOP
 from warploom_sim.cosim.lockstep.ports import Ports
 
 #: The packed module's extra input: 0 is the component as it is, k its k-th mutant.

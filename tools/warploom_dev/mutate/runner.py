@@ -5,14 +5,12 @@ import shutil
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 from typing import Any, Final
 
 from warploom_dev.mutate.netlist import SELECT
 from warploom_sim.build_cache import build_root, cached
-from warploom_sim.cosim import simulators
-from warploom_sim.cosim.lockstep import build
+from warploom_sim.cosim.lockstep import compilation
 from warploom_sim.cosim.lockstep.case import Case
 from warploom_sim.cosim.lockstep.checker import Failure, Outcome
 from warploom_sim.cosim.lockstep.cocotb_runner import in_simulator
@@ -54,17 +52,16 @@ def compile_mutants(name: str, verilog: str, ports: Ports) -> Path:
     names = (CLOCK, RESET, SELECT, *ports.inputs, *ports.outputs)
     # A netlist of gates is slow, and runs long; of two levels the last counts. With Verilator's
     # rewriting of bit operations a packed queue was wrong without a mutation.
-    flags = (*build.FLAGS[SIMULATOR], "-fno-const-bit-op-tree", "-CFLAGS", "-O2")
+    flags = (*compilation.FLAGS[SIMULATOR], "-fno-const-bit-op-tree", "-CFLAGS", "-O2")
     parts = [
         verilog,
         names,
         flags,
-        simulators.version(SIMULATOR),
-        metadata.version("cocotb"),
-        build.own_source(),
+        compilation.tools_of(SIMULATOR),
+        compilation.own_source(),
     ]
     make = functools.partial(
-        build.compile_verilog, f"{name}'s mutants", verilog, names, SIMULATOR, flags
+        compilation.compile_verilog, f"{name}'s mutants", verilog, names, SIMULATOR, flags
     )
     return cached("mutants", parts, make)
 

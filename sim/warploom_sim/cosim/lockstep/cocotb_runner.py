@@ -11,10 +11,12 @@ from typing import Any
 from cocotb_tools.runner import get_runner
 
 from warploom_sim.cosim import simulators
-from warploom_sim.cosim.lockstep.build import TOP, built, simulator_environment
+from warploom_sim.cosim.lockstep.build import built
 from warploom_sim.cosim.lockstep.case import Case
 from warploom_sim.cosim.lockstep.checker import Outcome
 from warploom_sim.cosim.lockstep.cocotb_entry import PLAN
+from warploom_sim.cosim.lockstep.compilation import TOP, simulator_environment
+from warploom_sim.cosim.lockstep.recipe import Recipe
 from warploom_sim.failure import ProgramError
 
 
@@ -141,8 +143,7 @@ def _simulation(
     make: str, params: str, simulator: str, waveform: simulators.Waveform | None
 ) -> Path:
     """Build once in a process: only to elaborate a large block again takes seconds."""
-    component, _ = Case(make=make, params=json.loads(params), seed=0).build()
-    return built(component, simulator, waveform)
+    return built(Recipe.of_case(make, json.loads(params)), simulator, waveform)
 
 
 def _no_outcomes(name: str, simulator: str, log: Path) -> str:

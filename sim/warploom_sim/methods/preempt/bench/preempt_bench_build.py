@@ -4,13 +4,14 @@ import dataclasses
 import functools
 import json
 import os
+import platform
 import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from warploom_sim.build_cache import cached, digest, sources_of, versions
+from warploom_sim.build_cache import cached, cached_by_sources, digest, versions
 from warploom_sim.cosim import simulators
 from warploom_sim.failure import build_failure
 from warploom_sim.replay.bench import replay_bench_build
@@ -18,11 +19,6 @@ from warploom_spec import Config, WarploomError
 
 #: The one simulator that is quick enough.
 SIMULATOR: Final = "verilator"
-#: Packages whose source decides what the generated Verilog is.
-_PACKAGES: Final = (
-    *("warploom", "warploom_spec"),
-    *("warploom_sim.methods.preempt.bench", "warploom_sim.replay.bench"),
-)
 #: What the replay's bench has for this one, too, in the order in which it is compiled.
 _SHARED: Final = ("mix.v", "sm_core.v")
 _CLOCK: Final = "clock.cpp"
@@ -46,12 +42,12 @@ def build(config: Config) -> Path:
     simulators.require(SIMULATOR)
     job = dataclasses.asdict(config)
     shared = [replay_bench_build.SOURCES / name for name in (*_SHARED, _CLOCK)]
-    parts = [job, versions(replay_bench_build.TOOLS), sources_of(_PACKAGES)]
-    text = cached("preempt-verilog", parts, functools.partial(_generate, job))
+    parts = [job, platform.python_version(), *versions(replay_bench_build.TOOLS)]
+    text = cached_by_sources("preempt-verilog", parts, functools.partial(_generate, job))
     host = Path(__file__).with_name("preempt_host.v")
     files = [*shared[:-1], host, shared[-1], *sorted(text.glob("*.v"))]
     flags = replay_bench_build.VERILATOR_FLAGS
-    parts = [digest([path.read_text() for path in files]), flags, simulators.version(SIMULATOR)]
+    parts = [digest([path.read_text() for path in files]), flags, simulators.tools(SIMULATOR)]
     folder = cached("preempt-verilator", parts, functools.partial(_compile, files))
     return folder / "model" / "bench"
 
