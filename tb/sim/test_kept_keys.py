@@ -1,6 +1,7 @@
 """What is kept answers only what all that made it would make again: sources, versions, options."""
 
 import ast
+import functools
 import os
 import random
 import shutil
@@ -9,8 +10,10 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from importlib import metadata
 from pathlib import Path
+from unittest import mock
 
 import pytest
+from amaranth.back import verilog
 
 from simt_host.c_driver import built_driver
 from tb.host import any_start, core_bench
@@ -179,6 +182,19 @@ def find_mutants(text: str = "module dut; endmodule") -> object:
     return compile_mutants("GridWalker", text, Ports.of(GridWalker(TINY)))
 
 
+@functools.cache
+def grid_walker_verilog() -> str:
+    """Yosys takes a second for it."""
+    walker = GridWalker(TINY)
+    return verilog.convert(walker, name="dut", ports=Ports.of(walker).to_convert())
+
+
+def find_counting() -> object:
+    text = grid_walker_verilog()
+    with mock.patch.object(verilog, "convert", lambda *_, **__: text):
+        return counting_build(GridWalker(TINY))
+
+
 #: What is compiled, by the folder of its kind.
 COMPILED: dict[str, Find] = {
     "replay-icarus": partial(replay_bench_build.build, TINY, "icarus"),
@@ -186,7 +202,7 @@ COMPILED: dict[str, Find] = {
     "preempt-verilator": partial(preempt_bench_build.build, TINY),
     "simulations": find_case,
     "mutants": find_mutants,
-    "counting": lambda: counting_build(GridWalker(TINY)),
+    "counting": find_counting,
     "any-start": partial(any_start.program, TINY),
     "core-bench": partial(core_bench.built_program, TINY),
     "c-driver": partial(built_driver, TINY),

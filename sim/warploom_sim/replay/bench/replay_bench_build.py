@@ -74,7 +74,7 @@ def build(
     """
     simulators.require(simulator)
     job: dict[str, object] = {"config": dataclasses.asdict(config), "host": host}
-    parts = [job, platform.python_version(), *versions(TOOLS)]
+    parts: list[object] = [job, platform.python_version(), *versions(TOOLS)]
     text = cached_by_sources("replay-verilog", parts, functools.partial(_generate, job))
     files = [*_bench_sources(simulator, host), *sorted(text.glob("*.v"))]
     wave = simulators.waveform(simulator)

@@ -42,7 +42,8 @@ def build(config: Config) -> Path:
     simulators.require(SIMULATOR)
     job = dataclasses.asdict(config)
     shared = [replay_bench_build.SOURCES / name for name in (*_SHARED, _CLOCK)]
-    parts = [job, platform.python_version(), *versions(replay_bench_build.TOOLS)]
+    makers = [platform.python_version(), *versions(replay_bench_build.TOOLS)]
+    parts: list[object] = [job, *makers]
     text = cached_by_sources("preempt-verilog", parts, functools.partial(_generate, job))
     host = Path(__file__).with_name("preempt_host.v")
     files = [*shared[:-1], host, shared[-1], *sorted(text.glob("*.v"))]
