@@ -230,6 +230,7 @@ REPLAYS = """
 """
 
 
+@pytest.mark.thorough
 def test_compiled_or_not_the_replay_is_the_same(tmp_path: Path, seed: int) -> None:
     """As plain Python indices are checked, and numbers that left 64 bits are refused."""
     script = tmp_path / "replays.py"
