@@ -7,6 +7,7 @@ from amaranth.hdl import Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from tb.support.deep_values import deep_but
 from tb.support.netlist import Cell, cells, forbidden, offences, read
 from warploom_sim.verilog.blocks import BLOCKS
 from warploom_spec import preset
@@ -17,8 +18,11 @@ BESIDE_FRONT_END = (
     *("resource_ranges", "block_to_warps", "block_at_a_time"),
 )
 WHOLE = ("front_end", *BESIDE_FRONT_END)
+#: Blocks that are made of others, and the largest one.
+LARGE = ("front_end", "launch_path", "kernel_queue")
 
 
+@pytest.mark.thorough
 def test_front_end_has_every_block_in_it_but_those_beside_it(tmp_path: Path) -> None:
     """Thus its netlist shows what is in theirs."""
     lines = " ".join(cell.source for cell in cells(BLOCKS["front_end"](preset("tiny")), tmp_path))
@@ -27,13 +31,14 @@ def test_front_end_has_every_block_in_it_but_those_beside_it(tmp_path: Path) -> 
 
 @pytest.mark.parametrize(
     ("block", "config"),
-    [
-        *((block, "tiny") for block in BLOCKS),
-        *(
-            pytest.param(block, "default", marks=[pytest.mark.deep] * (block not in WHOLE))
-            for block in BLOCKS
-        ),
-    ],
+    deep_but(
+        [(block, "tiny") for block in BLOCKS if block not in LARGE],
+        [(block, config) for config in ("tiny", "default") for block in BLOCKS],
+        thorough=[
+            *((block, "tiny") for block in LARGE),
+            *((block, "default") for block in WHOLE),
+        ],
+    ),
 )
 def test_no_division_no_stray_multiplication_no_latch(
     block: str, config: str, tmp_path: Path

@@ -43,7 +43,10 @@ def case(config, scene, seed, demanded=DEMANDED):
 @pytest.mark.parametrize(
     ("policy", "demanded"),
     # The one with a queue stands for the others.
-    [("freed_first", SHORT), *[pytest.param(name, DEMANDED, marks=DEEP) for name in POLICIES]],
+    [
+        pytest.param("freed_first", SHORT, marks=pytest.mark.thorough),
+        *[pytest.param(name, DEMANDED, marks=DEEP) for name in POLICIES],
+    ],
 )
 def test_a_block_in_every_cycle(policy, demanded, seed):
     """So many blocks in as many cycles; every third cycle on one SM; pauses of two cycles."""

@@ -93,10 +93,12 @@ def bench(files: list[Path], folder: Path) -> Path:
     return built_bench(files, folder)
 
 
+@pytest.mark.thorough
 def test_the_bench_fits_the_front_end_the_adapter_and_a_core(files: list[Path]) -> None:
     verilate(files, "--lint-only")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("right", "wrong", "message"),
     [

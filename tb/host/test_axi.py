@@ -54,6 +54,7 @@ class WithoutAddress(BusPort):
         return refused
 
 
+@pytest.mark.thorough
 def test_a_commit_without_its_address_is_found(tmp_path, monkeypatch):
     monkeypatch.setattr(task_units_file, "BusPort", WithoutAddress)
     found = bench("verilator", tmp_path, scenario="interleavings")
@@ -68,6 +69,7 @@ def test_random_accesses_of_a_foreign_master(simulator, tmp_path, seed):
     assert 0 < found["failed"] < 60
 
 
+@pytest.mark.thorough
 @pytest.mark.rule("task_units", 1)
 def test_latencies_are_those_of_the_page(tmp_path):
     assert bench("verilator", tmp_path, scenario="latencies") == {

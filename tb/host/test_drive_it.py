@@ -98,6 +98,7 @@ def test_the_page_shows_the_bench() -> None:
     assert lines < 100 and f" {lines} lines" in PAGE.read_text()
 
 
+@pytest.mark.thorough
 def test_the_pages_commands_print_what_the_page_says(clone: Path) -> None:
     chosen = [command for command in commands() if command.startswith(("iverilog ", "vvp "))]
     assert len(chosen) == 2

@@ -7,6 +7,7 @@ import pytest
 
 from tb.host import c_driver
 from tb.host.c_driver import HOST
+from tb.support.deep_values import thorough_but
 from tb.support.dispatch_configs import config_of
 from warploom.host.front_end import FrontEnd
 from warploom.lib.axil_pins import AxilPins
@@ -21,6 +22,8 @@ from warploom_spec.queue import QueueCode
 
 TINY = preset("tiny")
 DRIVERS = ("c", "python")
+#: Both make the same accesses, as their other tests show: on the core one does by default.
+one_by_default = pytest.mark.parametrize("driver", thorough_but(["c"], DRIVERS))
 ABORTED, FAILED, EMPTY = 1, 2, -8
 
 
@@ -83,6 +86,7 @@ def test_a_host_launches_waits_and_runs_tasks(driver, tmp_path):
     ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("driver", DRIVERS)
 def test_a_host_gets_over_refusals_aborts_and_resets(driver, tmp_path):
     found = tour("troubles", driver, tmp_path)
@@ -111,7 +115,7 @@ def test_a_host_gets_over_refusals_aborts_and_resets(driver, tmp_path):
     assert found["last"] == [0, 6, 0, 0]
 
 
-@pytest.mark.parametrize("driver", DRIVERS)
+@one_by_default
 def test_a_host_hears_that_the_sms_are_lost(driver, tmp_path):
     found = tour("lost_sms", driver, tmp_path)
     assert "failure" not in found, found
@@ -122,7 +126,7 @@ def test_a_host_hears_that_the_sms_are_lost(driver, tmp_path):
     assert found["still"] == [ErrorCode.NO_SM, 0]
 
 
-@pytest.mark.parametrize("driver", DRIVERS)
+@one_by_default
 def test_a_host_orders_streams_and_preempts(driver, tmp_path):
     found = event_tour("orders", driver, tmp_path)
     assert [found[name] for name in ("identify", "begin", "wait", "preempt", "resume")] == [0] * 5
@@ -136,6 +140,7 @@ def test_a_host_orders_streams_and_preempts(driver, tmp_path):
     assert found["times"] == [True, 2, 1, 0]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("driver", DRIVERS)
 def test_a_driver_waits_itself_for_what_is_too_much_for_a_launch(driver, tmp_path):
     found = event_tour("many_pairs", driver, tmp_path)
@@ -147,6 +152,7 @@ def test_a_driver_waits_itself_for_what_is_too_much_for_a_launch(driver, tmp_pat
     assert TINY.launch_waits == 2
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("driver", DRIVERS)
 def test_a_host_aborts_streams_and_limits_launches(driver, tmp_path):
     found = event_tour("aborts_and_resets", driver, tmp_path)
@@ -157,12 +163,14 @@ def test_a_host_aborts_streams_and_limits_launches(driver, tmp_path):
     assert found["after"] == [0, 0]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("driver", DRIVERS)
 def test_a_lone_record_interrupts(driver, tmp_path):
     found = event_tour("interrupts", driver, tmp_path)
     assert found == {"begin": 0, "irq": 0, "timeout": 0, "record": 0}
 
 
+@pytest.mark.thorough
 def test_the_example_runs_in_order(tmp_path):
     found = event_tour("example", "c", tmp_path)
     # 64 blocks twice, one urgent one, and those of the low launch that were stopped.

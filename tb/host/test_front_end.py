@@ -238,6 +238,7 @@ def force_soon(monkeypatch):
     plant_timing(monkeypatch, HostRegisters, RegistersModel, soft_reset_limit=7)
 
 
+@pytest.mark.thorough
 def test_equals_its_model_when_soft_resets_are_forced(seed, monkeypatch):
     force_soon(monkeypatch)
     run_until(("resetting", "a block"), lambda n: forced_cases(seed + 2 * n, 2, 900), "amaranth")
@@ -259,6 +260,7 @@ FORCED = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", FORCED)
 def test_lockstep_finds_what_a_forced_soft_reset_leaves(name, seed, monkeypatch):
     force_soon(monkeypatch)
@@ -332,6 +334,7 @@ SOON = (
 )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", deep_but(SOON, WRONG))
 def test_lockstep_finds_a_wrong_wire(name, seed, monkeypatch):
     plant(monkeypatch, [WRONG[name]])

@@ -30,6 +30,7 @@ def test_equals_its_model_on_verilator(config, seed):
     assert not total["both kills"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("config", [SEVERAL_UNITS, NEITHER])
 def test_equals_its_model_on_amaranth(config, seed):
     run([case(config, seed, 600)], "amaranth")

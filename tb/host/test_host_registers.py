@@ -189,15 +189,15 @@ def case(config, seed, cycles=6000):
 SOON = 8
 
 
-@pytest.mark.parametrize("config", deep_but([ODD], ["tiny", ODD]))
+@pytest.mark.parametrize("config", deep_but([], ["tiny", ODD], thorough=[ODD]))
 def test_equals_its_model_and_hard_cases_happen(config, seed, monkeypatch):
     plant_timing(monkeypatch, HostRegisters, Model, soft_reset_limit=SOON)
     run_until(Happenings().counts(), lambda n: [case(config, seed + n)], "amaranth")
 
 
 @pytest.mark.parametrize("more", deep_but([0], range(2)))
-@pytest.mark.parametrize("simulator", OTHER_SIMULATORS)
-def test_equals_its_model_on_other_simulators(simulator, more, seed):
+@pytest.mark.parametrize("simulator", ["amaranth", *OTHER_SIMULATORS])
+def test_equals_its_model(simulator, more, seed):
     run([case(ODD, seed + more, 2500)], simulator)
 
 
@@ -232,6 +232,7 @@ WRONG = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", WRONG)
 def test_lockstep_finds_a_wrong_rule(name, seed, monkeypatch):
     plant(monkeypatch, [WRONG[name]])

@@ -152,7 +152,7 @@ def case(config, seed, cycles=6000):
     )
 
 
-@pytest.mark.parametrize("config", deep_but([WAITING], ["tiny", WAITING]))
+@pytest.mark.parametrize("config", deep_but([], ["tiny", WAITING], thorough=[WAITING]))
 def test_equals_its_model_and_hard_cases_happen(config, seed, monkeypatch):
     plant_timing(monkeypatch, HostRegisters, Model, soft_reset_limit=SOON)
     run_until(Happenings().counts(), lambda n: [case(config, seed + n)], "amaranth")

@@ -7,7 +7,7 @@ import pytest
 from tb.host.axil_hosts import ADDRESS, AxilHosts, cores_of_units
 from tb.host.commands import Commands
 from tb.host.test_mailbox import ODD
-from tb.support.deep_values import thorough_but
+from tb.support.deep_values import deep_but, thorough_but
 from tb.support.dispatch_configs import config_of
 from tb.support.hard_cases import run_until
 from warploom.host.task_units import TaskUnits
@@ -86,7 +86,7 @@ def case(config, seed, cycles=6000):
     )
 
 
-@pytest.mark.parametrize("config", [SEVERAL, pytest.param(SHORT, marks=pytest.mark.deep)])
+@pytest.mark.parametrize("config", deep_but([], [SEVERAL, SHORT], thorough=[SEVERAL]))
 def test_equals_its_model_and_every_code_is_read(config, seed):
     run_until(Codes().counts(), lambda n: [case(config, seed + n)], "verilator")
 

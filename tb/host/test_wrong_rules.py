@@ -69,6 +69,7 @@ WRONG = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", WRONG)
 def test_lockstep_finds_a_wrong_rule(name, seed, monkeypatch):
     case, *change = WRONG[name]

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from tb.support.deep_values import deep_but
+from tb.support.deep_values import deep_but, thorough_but
 from tb.support.error_events import UNCOUNTED, ErrorRecords
 from tb.support.history_monitor import EVENTS, HISTORY_MONITORS
 from tb.support.index_cases import (
@@ -100,7 +100,7 @@ def error_case(config, seed):
 # Lockstep
 
 
-@pytest.mark.parametrize("config", CONFIGS)
+@pytest.mark.parametrize("config", thorough_but(["three_entries"], CONFIGS))
 def test_equals_its_model(config, seed):
     results = run([case(config, seed + k) for k in range(3)], "amaranth")
     assert sum(result.counts["transfers of decision"] for result in results) > 100
@@ -131,6 +131,7 @@ def test_the_count_of_errors_stops_at_its_highest(seed):
     run([error_case("three_entries", seed)], "verilator")[0].require(UNCOUNTED)
 
 
+@pytest.mark.thorough
 def test_rare_events_happen_in_compared_runs():
     results = run([case("three_entries", seed) for seed in range(1, 5)], "amaranth")
     events.require(EVENTS, events.total(result.counts for result in results))

@@ -4,7 +4,7 @@ from collections import deque
 
 import pytest
 
-from tb.support.deep_values import OTHER_SIMULATORS
+from tb.support.deep_values import OTHER_SIMULATORS, thorough_but
 from tb.support.hard_cases import run_until
 from tb.support.index_cases import CONFIGS, built, config_of
 from tb.support.planted import plant
@@ -134,7 +134,9 @@ def case(config, seed, **params):
     )
 
 
-@pytest.mark.parametrize("config", ["tiny", "default", "warp_16", "warp_64", "many_threads"])
+@pytest.mark.parametrize(
+    "config", thorough_but(["tiny"], ["tiny", "default", "warp_16", "warp_64", "many_threads"])
+)
 def test_equals_its_model(config, seed):
     names = ("a read waits for its write", "transfers of data", "transfers of write")
     run_until(names, lambda n: [case(config, seed + n)], "amaranth")

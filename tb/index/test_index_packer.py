@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb.support.deep_values import OTHER_SIMULATORS, deep_but
+from tb.support.deep_values import OTHER_SIMULATORS, deep_but, thorough_but
 from tb.support.index_cases import CONFIGS, built, config_of
 from tb.support.planted import plant
 from tb.support.record import Sender, record
@@ -61,7 +61,9 @@ def unpacker_case(config, seed, **params):
 
 
 @pytest.mark.parametrize("case", [packer_case, unpacker_case], ids=["packer", "unpacker"])
-@pytest.mark.parametrize("config", ["tiny", "default", "warp_16", "warp_64", "many_threads"])
+@pytest.mark.parametrize(
+    "config", thorough_but(["tiny"], ["tiny", "default", "warp_16", "warp_64", "many_threads"])
+)
 def test_equals_its_model(case, config, seed):
     results = run([case(config, seed + k) for k in range(2)], "amaranth")
     assert all(result.compared >= result.cycles for result in results)

@@ -95,6 +95,7 @@ PLANTED = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("fault", PLANTED)
 def test_a_fault_of_the_rtl_is_found(monkeypatch, fault):
     change, finds = PLANTED[fault]

@@ -266,6 +266,7 @@ PLANTED = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("fault", PLANTED)
 def test_a_planted_fault_is_found(monkeypatch, fault):
     change, finds = PLANTED[fault]

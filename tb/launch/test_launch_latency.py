@@ -87,6 +87,7 @@ MEASURED = {
 }
 
 
+@pytest.mark.thorough
 @KINDS
 @pytest.mark.parametrize("key", MEASURED)
 def test_a_latency_is_the_committed_one_and_within_its_limit(key, kind):

@@ -38,6 +38,7 @@ def offered(config: Config, launches, cycles, block, length):
     return sorted(cycle for found in offers for cycle, _ in found)
 
 
+@pytest.mark.thorough
 @BLOCKS
 @pytest.mark.parametrize("name", AT_LEAST)
 def test_blocks_a_cycle(name, block):
@@ -50,6 +51,7 @@ def test_blocks_a_cycle(name, block):
     assert least <= pace == COMMITTED[key]
 
 
+@pytest.mark.thorough
 @BLOCKS
 @pytest.mark.parametrize("key", AT_MOST)
 def test_cycles_a_launch_of_one_block(key, block):
@@ -65,6 +67,7 @@ def test_cycles_a_launch_of_one_block(key, block):
     assert most >= round((offers[7] - offers[1]) / 6, 3) == COMMITTED[key]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("trace", default_traces(), ids=lambda trace: trace.name.split(".")[0])
 def test_cycles_of_the_default_traces(trace):
     """On the event model, whose replays are compared with the RTL's event by event.

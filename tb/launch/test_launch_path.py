@@ -182,6 +182,7 @@ WRONG = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("wrong", deep_but([MODES, ORDER], WRONG))
 def test_the_books_find_a_wrong_rule(monkeypatch, wrong, seed):
     change, says = WRONG[wrong]

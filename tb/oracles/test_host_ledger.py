@@ -23,6 +23,7 @@ def books(profile="no_stops", seed=1, cycles=2500):
     return replace(diligent(case(TINY, seed, cycles, profile)), resets=0)
 
 
+@pytest.mark.thorough
 def test_the_model_keeps_its_books():
     total = Counter()
     for profile in ("mixed", "sm_loss"):

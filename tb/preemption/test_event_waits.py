@@ -98,6 +98,7 @@ def test_urgent_launches_have_no_pairs_and_one_queue_has_none(trace):
 # --- runs ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("mode", MODES)
 def test_no_low_launch_begins_too_early_in_any_repetition(trace, seed, mode):
     """By the trace's file alone; without its waits many do."""
@@ -152,6 +153,7 @@ def test_the_waits_of_the_recordings_are_kept(tmp_path, name, waits):
     assert f"{low}: {waits} event waits kept" in done.stderr
 
 
+@pytest.mark.thorough
 def test_the_rtl_keeps_the_waits_of_low_launches(trace, tmp_path, monkeypatch):
     file = tmp_path / "f.json"
     few = ("--arrivals", 30, "--mode", "reset", "--mode", "yield", "--time-scale", "1/8")

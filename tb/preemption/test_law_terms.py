@@ -45,6 +45,7 @@ def test_a_law_that_asks_for_one_cycle_less_is_broken(number):
     assert all("the law allows" in each for each in said)
 
 
+@pytest.mark.thorough
 def test_each_term_is_reached_on_the_rtl():
     figures, _, problems = measure_rtl({name: load for name, (load, _) in RUNS.items()}, SETS)
     assert problems == []

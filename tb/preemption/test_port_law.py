@@ -25,6 +25,7 @@ def runs(seed):
     }
 
 
+@pytest.mark.thorough
 def test_the_figures_at_the_ports_are_those_of_the_model(runs, seed):
     for (mode, time), events in runs.items():
         sets = setting(COUNT, seed, time)

@@ -184,6 +184,7 @@ def test_costs_count_up_to_a_cycle_and_that_one_too():
     assert whole["low_finished_in_the_same_cycles"] == 4
 
 
+@pytest.mark.thorough
 def test_the_same_call_gives_the_same_figures(trace, tmp_path):
     files = [tmp_path / name for name in ("a.json", "b.json", "c.json")]
     for file, seed in zip(files, (1, 1, 2), strict=True):

@@ -123,6 +123,7 @@ def skipped_late(cycle):
     return script.launch(100, 0, code=2)
 
 
+@pytest.mark.thorough
 def test_a_skip_that_has_failed_is_found_out(monkeypatch):
     differences = set()
     for cycle in range(11, 30):
@@ -137,6 +138,7 @@ def test_a_skip_that_has_failed_is_found_out(monkeypatch):
     assert differences == {False, True}
 
 
+@pytest.mark.thorough
 def test_without_a_fault_nothing_differs():
     assert not differs(SCENARIOS)
 

@@ -200,6 +200,7 @@ LEAST, MOST = 6, 40
 FATES = {*FinalFate}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("reclaim", RECLAIMS)
 def test_every_cycle_stepped_gives_the_same_events(reclaim, seed):
     config = replace(CONFIG, reclaim=reclaim, kill_timeout=64)

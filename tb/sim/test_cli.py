@@ -128,6 +128,7 @@ def test_a_failure_from_inside_is_told_without_a_traceback(
     assert (result.exit_code, result.stderr) == (3, "Error: no room\nleft\n")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "number", deep_but([signal.SIGINT], [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 )

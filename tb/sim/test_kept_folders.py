@@ -177,6 +177,7 @@ def test_a_finished_simulation_keeps_its_program_alone(tmp_path: Path) -> None:
     assert [path.name for path in model.iterdir()] == ["bench"]
 
 
+@pytest.mark.thorough
 def test_a_replay_marks_its_folder_and_lets_it_go(tmp_path: Path) -> None:
     """A run that leaves nothing behind leaves no mark either."""
     trace = write(tmp_path, random_document(random.Random(1), 3))

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from tb.support.deep_values import OTHER_SIMULATORS
+from tb.support.deep_values import OTHER_SIMULATORS, thorough_but
 from tb.support.dispatch_configs import config_of
 from tb.support.planted import Change, plant
 from tb.support.record import record
@@ -39,7 +39,9 @@ def test_each_block_is_reported_once_with_its_worst_status(seed):
     assert all(traffic.counts[name] > 3 for name in ("OK", "FAULT", "KILLED", "dropped"))
 
 
-@pytest.mark.parametrize("config", ["tiny", FIVE, "tiny,block_slots=1,index_memory_warps=0"])
+@pytest.mark.parametrize(
+    "config", thorough_but(["tiny"], ["tiny", FIVE, "tiny,block_slots=1,index_memory_warps=0"])
+)
 def test_equals_its_model(config, seed):
     run([case(config, seed)], "amaranth")
 

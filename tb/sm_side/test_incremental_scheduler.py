@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb.support.deep_values import deep_but
+from tb.support.deep_values import deep_but, thorough_but
 from tb.support.index_cases import CONFIGS, built, config_of, index_config
 from tb.support.planted import plant
 from tb.support.record import Recording, Sender, record
@@ -110,7 +110,10 @@ def longest_case(config, seed):
     )
 
 
-@pytest.mark.parametrize("config", ["tiny", "default", "three_entries", "warp_16", "warp_64"])
+@pytest.mark.parametrize(
+    "config",
+    thorough_but(["tiny"], ["tiny", "default", "three_entries", "warp_16", "warp_64"]),
+)
 def test_equals_its_model(config, seed):
     """With 4, 4, 3, 1 and 16 cores."""
     results = run([case(config, seed + k) for k in range(3)], "amaranth")

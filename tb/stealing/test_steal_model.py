@@ -70,6 +70,7 @@ def test_the_makespan_keeps_to_the_bound(name, drawn):
         assert least <= done.makespan <= work.work / workers + 4 * work.span, workers
 
 
+@pytest.mark.thorough
 def test_a_hundred_thousand_random_tasks_run_once_each(seed):
     algorithm = RandomTree(100_000, seed)
     done = run(algorithm, workers=16, units=16, queue=8, steal="half", seed=seed)

@@ -22,6 +22,7 @@ def run(folder, *arguments):
     return figures
 
 
+@pytest.mark.thorough
 def test_two_workers_sort_as_numpy_does(tmp_path):
     """4,096 numbers in 8 leaves, each cut into 32 parts for the unit's cores."""
     figures = run(tmp_path, "merge_sort", "--workers", 2, "--size", 4096)

@@ -2,11 +2,13 @@
 
 import pytest
 
+from tb.support.deep_values import thorough_but
 from tb.support.stream_buffer import Emptied, full, overfull
 from warploom_sim.cosim.lockstep import SIMULATORS, Case, LockstepError, run_one
 
 EVENTS = {"full": full, "overfull": overfull, "emptied": Emptied}
-on_every_simulator = pytest.mark.parametrize("simulator", SIMULATORS)
+#: By default on Amaranth's alone.
+on_every_simulator = pytest.mark.parametrize("simulator", thorough_but(["amaranth"], SIMULATORS))
 
 
 def failure_of(case: Case, simulator: str = "amaranth", waves: bool = True) -> LockstepError:

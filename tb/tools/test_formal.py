@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from tb.support.deep_values import deep_but
 from warploom_dev.cli import main
 from warploom_dev.formal import aiger, formal_report, outcomes, prover
 from warploom_dev.formal.formal_bench import THE_CORE, FormalBench
@@ -28,6 +29,8 @@ LARGE = (
     *("kernel_queue_offers", "kernel_queue_places", "kernel_queue_records", "bus_port"),
     "launch_path_room",
 )
+#: Those that take a few seconds; the others are thorough.
+SMALL = ("index_packer",)
 
 
 def counter(fault: str | None = None) -> FormalBench:
@@ -54,7 +57,8 @@ def ask(bench: FormalBench, check: str, folder: Path) -> prover.Answer:
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.deep] * (name in LARGE)) for name in MADE]
+    "name",
+    deep_but(SMALL, MADE, thorough=MADE.keys() - {*SMALL, *LARGE}),
 )
 def test_the_quick_ones_are_proved_reached_and_their_bugs_found(name: str, tmp_path: Path) -> None:
     found = list(outcomes.outcomes(name, outcomes.KINDS, quick=True, folder=tmp_path))

@@ -12,6 +12,7 @@ from amaranth.back import rtlil
 from amaranth.hdl import Shape
 from amaranth.lib import wiring
 
+from tb.support.deep_values import deep_but
 from warploom.dispatch import BlockDispatcher
 from warploom_dev.synth import costs, synth_figures, synth_report
 from warploom_dev.synth.measure import Key, Row
@@ -126,7 +127,7 @@ def modules(component: wiring.Component) -> dict[str, Counter[str]]:
     return found
 
 
-@pytest.mark.parametrize("config", ["tiny", pytest.param("default", marks=pytest.mark.deep)])
+@pytest.mark.parametrize("config", deep_but([], ["tiny", "default"], thorough=["tiny"]))
 def test_what_is_measured_is_what_a_replay_runs(config: str) -> None:
     """Cell for cell: nothing is added, left out or narrowed inside the whole.
 

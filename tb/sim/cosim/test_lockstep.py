@@ -39,7 +39,7 @@ def without_removals(text: str) -> str:
 # What must pass
 
 
-@on_every_simulator
+@pytest.mark.parametrize("simulator", SIMULATORS)
 def test_equal_components_pass_and_everything_is_counted(simulator: str, seed: int) -> None:
     cases = [
         Case(make=make, seed=seed + n, cycles=4000, stimulus=FaultyStimulus, events=EVENTS)
@@ -55,6 +55,7 @@ def test_equal_components_pass_and_everything_is_counted(simulator: str, seed: i
         assert result.counts["overfull"] == 0
 
 
+@pytest.mark.thorough
 def test_the_same_case_goes_the_same_way_on_every_simulator(seed: int) -> None:
     case = Case(make=make, seed=seed, stimulus=FaultyStimulus, events=EVENTS)
     runs = [run_one(case, simulator) for simulator in SIMULATORS]
@@ -130,6 +131,7 @@ def hide_fst_headers(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(folder), prepend=os.pathsep)
 
 
+@pytest.mark.thorough
 def test_a_waveform_is_vcd_where_verilator_cannot_write_fst(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -140,6 +142,7 @@ def test_a_waveform_is_vcd_where_verilator_cannot_write_fst(
     assert b"o__payload" in error.waves.read_bytes()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("simulator", "complaint"),
     [("icarus", "invalid option"), ("verilator", "Invalid option: --nonsense")],
@@ -187,6 +190,7 @@ def make_dying_late(code: int) -> tuple[StreamBuffer, StreamBufferModel]:
     return make()
 
 
+@pytest.mark.thorough
 def test_a_mismatch_is_reported_where_the_simulator_fails_after_it(seed: int) -> None:
     dying = Case(make=make_dying_late, params={"code": 3}, seed=seed, stimulus=FaultyStimulus)
     differing = dataclasses.replace(dying, options={"fault": "LATE"})

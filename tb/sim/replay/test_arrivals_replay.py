@@ -68,10 +68,11 @@ def equal_figures(tmp_path: Path, *arguments: object) -> dict[str, Any]:
     return figures
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "more",
     [
-        pytest.param(("--reclaim", "in_order", "--kill-every", 2), marks=pytest.mark.thorough),
+        ("--reclaim", "in_order", "--kill-every", 2),
         ("--contention", "sharing", "--knee", 3, "--kill-every", 3),
     ],
     ids=["kills in order", "kills and contention"],
@@ -88,6 +89,7 @@ def test_rtl_and_model_are_equal(tmp_path: Path, trace: Path, more: tuple[object
     assert figures["head_blocked"]["arrivals"] > 0
 
 
+@pytest.mark.thorough
 def test_a_gap_between_two_launches_is_no_silence(tmp_path: Path, seed: int) -> None:
     trace = write(tmp_path, spaced(random.Random(seed), 2, 256.0))
     figures = equal_figures(tmp_path, trace, *TINY, *TRACE)
@@ -98,6 +100,7 @@ def test_a_gap_between_two_launches_is_no_silence(tmp_path: Path, seed: int) -> 
     assert figures["head_blocked"]["arrivals"] > 0.5
 
 
+@pytest.mark.thorough
 def test_the_same_from_python(tmp_path: Path, trace: Path) -> None:
     run = replay(trace, "tiny", time_scale="1/32", arrivals="trace")
     figures = equal_figures(tmp_path, trace, *TINY, *TRACE)
@@ -114,6 +117,7 @@ def test_the_same_from_python(tmp_path: Path, trace: Path) -> None:
         replay(trace, "tiny", time_scale="1/32", arrivals="late")
 
 
+@pytest.mark.thorough
 def test_an_rtl_that_is_told_other_arrivals_is_found(
     tmp_path: Path, trace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -132,6 +136,7 @@ def test_an_rtl_that_is_told_other_arrivals_is_found(
     assert "--arrivals trace" in result.output
 
 
+@pytest.mark.thorough
 def test_what_is_written_says_how_it_was_replayed(tmp_path: Path, seed: int) -> None:
     trace = write(tmp_path, spaced(random.Random(seed), 3, GAP))
     rows, report, timeline = (tmp_path / name for name in ("l.csv", "r.html", "t.pftrace"))

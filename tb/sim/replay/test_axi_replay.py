@@ -54,6 +54,7 @@ def test_a_random_trace_through_the_doorbell_is_equal(tmp_path: Path, seed: int)
     assert figures["doorbells"] >= 10
 
 
+@pytest.mark.thorough
 def test_a_full_queue_is_rung_again_and_the_cost_is_told(tmp_path: Path) -> None:
     trace = write(tmp_path, crowd())
     figures = equal_figures(tmp_path, trace, *TINY, *AXI)
@@ -69,6 +70,7 @@ def test_a_full_queue_is_rung_again_and_the_cost_is_told(tmp_path: Path) -> None
         assert said in result.stdout
 
 
+@pytest.mark.thorough
 def test_streams_wait_for_each_other_and_have_priorities(tmp_path: Path, seed: int) -> None:
     """Pairs in the launch's words, and what the host itself holds; the same launches as without."""
     trace = write(tmp_path, waiting_document(random.Random(seed), 40, 9))
@@ -82,6 +84,7 @@ def test_streams_wait_for_each_other_and_have_priorities(tmp_path: Path, seed: i
     assert ignored["event_waits_ignored"] == figures["event_waits_kept"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("fault", ["host.lost_word", "host.no_repeat"])
 def test_a_planted_fault_in_the_host_is_found(tmp_path: Path, fault: str) -> None:
     trace = write(tmp_path, crowd())

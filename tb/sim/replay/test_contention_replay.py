@@ -58,6 +58,7 @@ def equal_cycles(tmp_path: Path, *arguments: object) -> int:
     return int(figures["cycles"])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("reclaim", deep_but(["out_of_order"], RECLAIMS))
 def test_rtl_and_model_are_equal_with_kills(tmp_path: Path, trace: Path, reclaim: str) -> None:
     options = (trace, *TINY, "--reclaim", reclaim, "--kill-every", 2)
@@ -89,6 +90,7 @@ def test_rtl_and_model_are_equal_at_every_knee(
     assert by_knee[65_535] == free
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("reclaim", deep_but(["out_of_order"], RECLAIMS))
 def test_full_sms_take_longer_by_their_load(tmp_path: Path, full_sms: Path, reclaim: str) -> None:
     options = (full_sms, *TINY, "--reclaim", reclaim)
@@ -99,6 +101,7 @@ def test_full_sms_take_longer_by_their_load(tmp_path: Path, full_sms: Path, recl
         assert 0.85 * times < shared / free <= times, knee
 
 
+@pytest.mark.thorough
 def test_the_same_from_python(tmp_path: Path, full_sms: Path) -> None:
     options = (full_sms, *TINY, "--contention", "sharing", "--knee", 3)
     free = replay(full_sms, "tiny", time_scale=SCALE, contention="none")
@@ -120,6 +123,7 @@ def test_what_is_refused_from_python(trace: Path, options: dict[str, Any], said:
         replay(trace, "tiny", **options)
 
 
+@pytest.mark.thorough
 def test_the_figures_say_how_it_was_replayed(tmp_path: Path, trace: Path) -> None:
     """Contention is on, unless it is turned off."""
     result, figures = sim(tmp_path, trace, *TINY)
@@ -129,6 +133,7 @@ def test_the_figures_say_how_it_was_replayed(tmp_path: Path, trace: Path) -> Non
     assert figures["contention"] == "none" and "knee" not in figures
 
 
+@pytest.mark.thorough
 def test_a_mismatch_says_how_to_see_it_again(tmp_path: Path, trace: Path) -> None:
     fault = ("--contention", "sharing", "--knee", "3", "--forced-fault", "event.reports.3.1")
     result, _ = sim(tmp_path, trace, *TINY, *fault)

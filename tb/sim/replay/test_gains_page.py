@@ -15,6 +15,7 @@ HEAD = next(line for line in LINES if line.startswith("| relaxed | "))
 TRACES = HEAD.strip("| ").split(" | ")[1:]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "trace",
     [pytest.param(name, marks=() if "train" in name else pytest.mark.deep) for name in TRACES],

@@ -39,6 +39,7 @@ def as_text(value: Any) -> str:
     return "" if value is None else str(value)
 
 
+@pytest.mark.thorough
 def test_json_and_csv_hold_what_python_returns(tmp_path: Path, trace: Path) -> None:
     figures, table = tmp_path / "f.json", tmp_path / "l.csv"
     result = sim(trace, trace, *OPTIONS, "--json", figures, "--launches-csv", table)
@@ -94,6 +95,7 @@ def test_any_name_goes_through_csv(tmp_path: Path) -> None:
     assert [row["name"] for row in rows_of(table)] == [*names[:3], "\\ud800"]
 
 
+@pytest.mark.thorough
 def test_set_changes_the_preset(tmp_path: Path, trace: Path) -> None:
     figures = tmp_path / "f.json"
     fields = ("--set", "sms=3", "--set", "policy=first_fit")
@@ -136,6 +138,7 @@ def test_one_file_is_not_written_twice(tmp_path: Path, trace: Path) -> None:
     assert "'--launches-csv'" in result.stderr
 
 
+@pytest.mark.thorough
 def test_a_run_that_differs_writes_no_csv(tmp_path: Path, trace: Path) -> None:
     figures, table = tmp_path / "f.json", tmp_path / "l.csv"
     options = ("--json", figures, "--launches-csv", table, "--forced-fault", "event.offers.0.64")

@@ -260,6 +260,7 @@ def test_a_third_launch_waits_for_a_place_and_is_handed_over() -> None:
     assert limits.blocker[limits.limit == limit_walk.PLACES].tolist() == [0]
 
 
+@pytest.mark.thorough
 def test_the_table_and_json_have_the_limits(tmp_path: Path) -> None:
     trace = write(tmp_path, random_document(random.Random(1), 12))
     file = tmp_path / "figures.json"

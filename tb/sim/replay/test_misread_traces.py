@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tb.support.deep_values import thorough_but
 from tb.support.small_replays import sim
 from tb.support.trace_files import call, document, kernel, write
 from warploom_sim.failure import ProgramError
@@ -63,6 +64,7 @@ def faulty_reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[
     return plant
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("launches", [None, 15])
 def test_a_reader_that_drops_kernels_alike_for_rtl_and_model_is_found(
     trace: Path, faulty_reader: Callable[[str], None], launches: int | None
@@ -77,7 +79,7 @@ def test_a_reader_that_drops_kernels_alike_for_rtl_and_model_is_found(
     ) in said
 
 
-@pytest.mark.parametrize("fault", MISREADINGS)
+@pytest.mark.parametrize("fault", thorough_but(list(MISREADINGS)[:1], MISREADINGS))
 def test_a_reader_that_mistakes_a_field_alike_for_rtl_and_model_is_found(
     tmp_path: Path, faulty_reader: Callable[[str], None], fault: str
 ) -> None:

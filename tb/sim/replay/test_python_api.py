@@ -204,6 +204,7 @@ def same(one: Replay, other: Replay) -> bool:
     )
 
 
+@pytest.mark.thorough
 def test_the_rtl_gives_the_same_rows(trace: Path, seed: int) -> None:
     options: dict[str, Any] = {"policy": "least_loaded", "launches": 9, "seed": seed}
     model = replay(trace, "tiny", **options)

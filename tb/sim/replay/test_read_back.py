@@ -52,6 +52,7 @@ def trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return write(tmp_path, flat())
 
 
+@pytest.mark.thorough
 def test_what_is_read_back_is_counted(tmp_path: Path, trace: Path) -> None:
     direct = equal_figures(tmp_path, trace, *TINY)
     host = equal_figures(tmp_path, trace, *TINY, *AXI)

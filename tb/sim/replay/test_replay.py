@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from tb.support.deep_values import deep_but
+from tb.support.deep_values import deep_but, thorough_but
 from tb.support.trace_files import document, random_document, write
 from warploom_golden.replay import event_model
 from warploom_golden.replay.event_constants import PREDICTED_POLICIES
@@ -77,13 +77,12 @@ def test_tiny_on_icarus(tmp_path: Path, trace: Path, seed: int, policy: str, rec
     assert figures["blocks"] > 0
 
 
-@pytest.mark.parametrize("config", deep_but([], ["tiny", "default"], thorough=["default"]))
+@pytest.mark.parametrize("config", thorough_but(["tiny"], ["tiny", "default"]))
 def test_verilator(tmp_path: Path, trace: Path, seed: int, config: str) -> None:
     result, figures = sim(tmp_path, trace, "--config", config, "--seed", seed)
     assert_equal(result, figures)
 
 
-# By default Verilator replays `default` alone, which is one build, and Icarus `tiny`.
 @pytest.mark.deep
 def test_both_simulators_show_the_same(tmp_path: Path, trace: Path) -> None:
     figures = [
@@ -95,6 +94,7 @@ def test_both_simulators_show_the_same(tmp_path: Path, trace: Path) -> None:
     assert first == second
 
 
+@pytest.mark.thorough
 def test_the_recordings_begin_equal(tmp_path: Path) -> None:
     """The figures of both: the first trace's at the top, the second's under ``more``."""
     result, figures = sim(tmp_path, RESNET, STENCIL, "--launches", 2)
@@ -107,12 +107,14 @@ def test_the_recordings_begin_equal(tmp_path: Path) -> None:
     assert (figures["blocks"], figures["more"][0]["blocks"]) == (12_672, 4_394)
 
 
+@pytest.mark.thorough
 def test_the_same_seed_gives_the_same_cycles_another_does_not(tmp_path: Path, trace: Path) -> None:
     options = (trace, "--sim", "icarus", "--config", "tiny", "--launches", 5, "--seed")
     first, again, other = (sim(tmp_path, *options, seed)[1]["per_launch"] for seed in (1, 1, 2))
     assert first == again != other
 
 
+@pytest.mark.thorough
 def test_the_time_scale_stretches_the_run(tmp_path: Path, trace: Path) -> None:
     options = (trace, "--sim", "icarus", "--config", "tiny", "--time-scale")
     short, long = (sim(tmp_path, *options, scale)[1] for scale in ("1/64", "1/16"))
@@ -210,6 +212,7 @@ def test_a_kill_of_every_zeroth_launch_is_refused(tmp_path: Path) -> None:
     assert "'0'; legal: 1 or more" in result.output
 
 
+@pytest.mark.thorough
 def test_kernels_without_a_launch_call_and_other_gpus_are_left_out(tmp_path: Path) -> None:
     document = random_document(random.Random(1), 12)
     document["deviceProperties"].append(document["deviceProperties"][0] | {"id": 1})
@@ -284,8 +287,8 @@ def assert_described(output: str, kind: str) -> re.Match[str]:
         pytest.param("decisions", 64, "hit", marks=pytest.mark.deep),
         pytest.param("done", 65, "entry", marks=pytest.mark.deep),
         pytest.param("warps", 75, "words", marks=pytest.mark.deep),
-        ("words", 112, "code"),
-        ("ended", 64 + 32 + 8, "fate"),
+        pytest.param("words", 112, "code", marks=pytest.mark.thorough),
+        pytest.param("ended", 64 + 32 + 8, "fate", marks=pytest.mark.thorough),
     ],
 )
 def test_one_flipped_bit_in_an_event_is_found(
@@ -384,6 +387,7 @@ def test_a_bad_second_trace_is_refused_before_the_first_runs(tmp_path: Path, tra
     assert (result.exit_code, result.stdout, figures) == (2, "", {})
 
 
+@pytest.mark.thorough
 def test_a_report_comes_from_events_in_pieces(
     tmp_path: Path, trace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -400,7 +404,11 @@ def test_a_report_comes_from_events_in_pieces(
 
 @pytest.mark.parametrize(
     ("error", "code"),
-    [(KeyboardInterrupt(), 130), (WarploomError("no event"), 2), (ProgramError("died"), 3)],
+    [
+        (KeyboardInterrupt(), 130),
+        pytest.param(WarploomError("no event"), 2, marks=pytest.mark.thorough),
+        pytest.param(ProgramError("died"), 3, marks=pytest.mark.thorough),
+    ],
 )
 def test_what_is_broken_off_or_refused_leaves_nothing(
     tmp_path: Path, trace: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException, code: int

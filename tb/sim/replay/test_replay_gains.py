@@ -80,6 +80,7 @@ WAITING: tuple[dict[str, Any], ...] = (
 )
 
 
+@pytest.mark.thorough
 def test_as_it_is_a_gain_has_the_cycles_of_the_replay(tmp_path: Path, seed: int) -> None:
     """With event waits, kept or ignored, and with priorities and kills."""
     trace = write(tmp_path, waiting_document(random.Random(seed), 24, 9))
@@ -132,6 +133,7 @@ def sim(trace: Path, *options: object) -> Result:
     return CliRunner().invoke(cli.main, [*map(str, words)])
 
 
+@pytest.mark.thorough
 def test_table_and_json_have_each_gain_and_the_largest_is_the_advice(tmp_path: Path) -> None:
     trace, file = crowded(tmp_path), tmp_path / "f.json"
     done = sim(trace, "--launches", 6, "--json", file)
@@ -152,6 +154,7 @@ def test_table_and_json_have_each_gain_and_the_largest_is_the_advice(tmp_path: P
     assert f"\n{label[0].upper()}{label[1:]} would help most: " in done.stdout
 
 
+@pytest.mark.thorough
 def test_a_length_that_the_model_refuses_leaves_gains_out(tmp_path: Path) -> None:
     """Its base length is above 2^26 - 1 at scale 1, and not at 1/32."""
     file = tmp_path / "f.json"

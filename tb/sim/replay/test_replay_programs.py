@@ -200,6 +200,7 @@ def test_a_model_that_fails_is_told_by_its_status_and_last_line(
     assert sim(trace) == (3, "", "Error: the model ended with status 1: KeyError: 'trace'\n")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("file", deep_but(["offers.bin"], ["offers.bin", "end.bin"]))
 def test_a_simulator_on_a_full_disk_is_told(
     trace: Path, monkeypatch: pytest.MonkeyPatch, file: str
@@ -249,6 +250,7 @@ def test_a_compiler_that_fails_says_how_it_ended(tmp_path: Path, command: str, s
     assert len(str(caught.value).splitlines()) == 1 + ("module" in said)
 
 
+@pytest.mark.thorough
 def test_a_disk_that_is_full_of_generated_verilog_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "launch_path.v").symlink_to("/dev/full")
     job = {"config": dataclasses.asdict(preset("tiny")), "host": "direct"}
@@ -278,6 +280,7 @@ def heeding() -> Iterator[None]:
     signal.signal(signal.SIGINT, before)
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("heeding")
 @pytest.mark.parametrize("second", deep_but([signal.SIGINT], [signal.SIGINT, signal.SIGTERM]))
 def test_ctrl_c_twice_leaves_no_folder(
@@ -303,6 +306,7 @@ def test_ctrl_c_twice_leaves_no_folder(
     assert signal.getsignal(signal.SIGINT) is before
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("heeding")
 def test_ctrl_c_while_an_equal_run_is_removed_leaves_no_folder(
     trace: Path, monkeypatch: pytest.MonkeyPatch

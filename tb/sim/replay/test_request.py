@@ -80,6 +80,7 @@ def test_a_new_field_is_in_the_help_and_refuses(
     assert refused.stderr == said
 
 
+@pytest.mark.thorough
 def test_a_new_field_is_in_the_json_and_in_the_words_of_a_failure(toy: Path, trace: Path) -> None:
     """The model's own process takes it, too: it refuses a field that it does not know."""
     figures = toy / "figures.json"

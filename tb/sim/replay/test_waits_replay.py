@@ -32,6 +32,7 @@ def waiting(tmp_path: Path, seed: int) -> Path:
     return write(tmp_path, waiting_document(random.Random(seed), 40, 9))
 
 
+@pytest.mark.thorough
 def test_nine_streams_wait_for_each_other(tmp_path: Path, waiting: Path) -> None:
     """Pairs, and what the source holds, with priorities and kills: RTL and model agree."""
     job = prepare(ReplayRequest(traces=(waiting,), config="tiny"))
@@ -63,6 +64,7 @@ def two_launches(folder: Path) -> Path:
     return write(folder, document() | {"traceEvents": events})
 
 
+@pytest.mark.thorough
 def test_starts_are_held_against_the_traces_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -109,6 +111,7 @@ def test_the_check_reads_the_waits_that_the_reader_reads(waiting: Path) -> None:
         assert len(pairs) > 10
 
 
+@pytest.mark.thorough
 def test_a_wait_that_the_rtl_does_not_keep_is_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -66,6 +66,7 @@ def rows_of(figures: Path) -> list[dict[str, Any]]:
     return rows
 
 
+@pytest.mark.thorough
 def test_every_combination_on_a_cluster_of_this_machine(tmp_path: Path, trace: Path) -> None:
     """The real thing, in a process of its own: two workers, eight runs, all outputs."""
     command = [sys.executable, "-c", "from warploom_sim.cli import main; main()", "compare", trace]
@@ -237,6 +238,7 @@ def test_kills_that_kill_nobody_are_said(tmp_path: Path, trace: Path, here: list
     assert found[None].killed_nobody == found[1].killed_nobody == ""
 
 
+@pytest.mark.thorough
 def test_allocators_and_what_they_hit(tmp_path: Path, trace: Path, here: list[str]) -> None:
     content = json.loads(trace.read_text())
     # Two shapes by turns, in one stream: a shared address misses at every launch.
@@ -291,6 +293,7 @@ def test_a_table_for_several_traces(tmp_path: Path, trace: Path, here: list[str]
     assert len(cells) == 4
 
 
+@pytest.mark.thorough
 def test_the_rtl_compared(tmp_path: Path, trace: Path, here: list[str]) -> None:
     figures = tmp_path / "f.json"
     options = (trace, *ONE, "--results", tmp_path / "runs", "--json", figures)

@@ -44,6 +44,7 @@ def own_cells(row: dict[str, Any]) -> str:
     return "| `{}` | {} | {:,.0f} | {:,.0f} |".format(*cells)
 
 
+@pytest.mark.thorough
 def test_one_policy_on_resnet() -> None:
     (row,) = rows("resnet50_infer", policy=("least_loaded",), contention=("none",))
     (line,) = [line for line in LINES if line.startswith(own_cells(row))]

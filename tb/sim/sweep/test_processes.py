@@ -113,6 +113,7 @@ def worker_of(where: str) -> list[object]:
     return [*command, "--no-dashboard"]
 
 
+@pytest.mark.thorough
 def test_a_worker_that_is_killed_half_way(tmp_path: Path, trace: Path, started: Start) -> None:
     """A scheduler and two workers, each a process; one worker dies while it has a run."""
     _, where = scheduler_in(tmp_path, started)
@@ -127,6 +128,7 @@ def test_a_worker_that_is_killed_half_way(tmp_path: Path, trace: Path, started: 
     assert_each_run_once(tmp_path, trace)
 
 
+@pytest.mark.thorough
 def test_a_comparison_that_is_killed_goes_on(tmp_path: Path, trace: Path, started: Start) -> None:
     """Its workers end with it, and the same command runs what is missing."""
     command = [*words(trace), "--workers", 2]

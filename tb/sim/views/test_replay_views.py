@@ -33,6 +33,7 @@ def sim(*arguments: object) -> Any:
     return CliRunner().invoke(cli.main, words)
 
 
+@pytest.mark.thorough
 def test_both_views_of_two_traces(tmp_path: Path, trace: Path) -> None:
     (tmp_path / "other").mkdir()
     other = write(tmp_path / "other", random_document(random.Random(4), 5))

@@ -15,6 +15,7 @@ import pytest
 import pywellen
 from click.testing import CliRunner
 
+from tb.support.deep_values import deep_but
 from tb.support.trace_files import random_document, write
 from warploom_sim import cli, screen
 from warploom_sim.replay.replay_waves import RESET_CYCLES, SCOPES, signals, times
@@ -78,7 +79,7 @@ def assert_holds(figures: dict[str, Any], simulator: str, cycles: tuple[int, int
     assert f"[timestart] {start}\n" in Path(figures["view"]).read_text()
 
 
-@pytest.mark.parametrize("simulator", ["icarus", pytest.param("verilator", marks=pytest.mark.deep)])
+@pytest.mark.parametrize("simulator", deep_but([], ["icarus", "verilator"], thorough=["icarus"]))
 def test_a_waveform_holds_the_cycles_asked_for_and_all_that_its_view_shows(
     tmp_path: Path, trace: Path, simulator: str
 ) -> None:
