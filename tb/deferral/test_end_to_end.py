@@ -2,7 +2,7 @@
 
 import pytest
 
-from tb.loops.loop_truth import BINARIES, LEVELS
+from tb.loops.loop_truth import BINARIES, at_each_level
 from tb.loops.recorded_run import build_runtime, record, returns_of
 from tb.loops.test_marks_against_runs import PROGRAMS
 from warploom_golden.deferral.back_end import BackEnd
@@ -102,7 +102,7 @@ def doubled(calls):
     return [*calls, *calls]
 
 
-@pytest.mark.parametrize("level", LEVELS)
+@at_each_level
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_the_same_calls_in_the_same_order(program, level, runtime, tmp_path):
     file = BINARIES / "built" / f"{program}-O{level}"

@@ -5,6 +5,7 @@ from collections import Counter
 import pytest
 
 from tb.dispatch import test_block_dispatcher_preempts_rules as rules
+from tb.support.deep_values import thorough_but
 from tb.support.dispatch_configs import config_of, preempts_observers, soon
 from tb.support.hard_cases import run_until
 from tb.support.planted import plant
@@ -91,7 +92,7 @@ def test_without_preempts_there_are_no_such_ports():
     assert Model(config).outputs(idle).keys() == plain.outputs.keys()
 
 
-@pytest.mark.parametrize("config", CONFIGS)
+@pytest.mark.parametrize("config", thorough_but(CONFIGS[:1], CONFIGS))
 def test_the_rules_alone_keep_the_ledger(config, seed):
     total = play(all_cases(config, seed, 1200))
     require(("a launch yields in the midst of its blocks", "a skip takes a launch back"), total)
@@ -158,7 +159,9 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("name", WRONG)
+@pytest.mark.parametrize(
+    "name", thorough_but([name for name in WRONG if name != "everybody yields"], WRONG)
+)
 def test_the_ledger_finds_a_wrong_rule(name, monkeypatch, seed):
     plant(monkeypatch, [WRONG[name]])
     with pytest.raises(AssertionError):

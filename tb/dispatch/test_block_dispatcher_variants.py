@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from tb.support.deep_values import thorough_but
 from tb.support.dispatch_cases import dispatcher_case
 from tb.support.dispatch_configs import config_of
 from tb.support.dispatch_rules import (
@@ -71,7 +72,7 @@ def test_equals_its_model_on_verilator(config, seed):
         require(["killed although nobody asked"], total)
 
 
-@pytest.mark.parametrize("config", [NO_KILL, NO_INDICES, NEITHER])
+@pytest.mark.parametrize("config", thorough_but([NEITHER], [NO_KILL, NO_INDICES, NEITHER]))
 def test_equals_its_model_on_amaranth(config, seed):
     run([dispatcher_case(config, "mixed", seed, 1000)], "amaranth")
 

@@ -61,6 +61,7 @@ def core_differs(cases: list[Case], seed: int) -> list[str]:
     return differing(cases, run.memory, expected)
 
 
+@pytest.mark.thorough
 def test_the_core_gives_some_of_the_manuals_results(seed: int) -> None:
     assert not core_differs(random.Random(seed).sample(ALL, 80), seed)
 

@@ -4,7 +4,6 @@ import pytest
 from amaranth.hdl import Mux, Signal
 from amaranth.lib import wiring
 
-from tb.support.deep_values import thorough_but
 from warploom.host import BusPort, TaskUnits
 from warploom.host import task_units as task_units_file
 from warploom.lib.axil_pins import AxilPins
@@ -14,7 +13,8 @@ from warploom_sim.cosim.lockstep.recipe import Recipe
 from warploom_spec import preset
 from warploom_spec.host_map import OKAY, SLVERR
 
-on_both = pytest.mark.parametrize("simulator", thorough_but(["verilator"], ["icarus", "verilator"]))
+pytestmark = pytest.mark.thorough
+on_both = pytest.mark.parametrize("simulator", ["icarus", "verilator"])
 
 
 def bench(simulator, folder, **plan):
@@ -54,7 +54,6 @@ class WithoutAddress(BusPort):
         return refused
 
 
-@pytest.mark.thorough
 def test_a_commit_without_its_address_is_found(tmp_path, monkeypatch):
     monkeypatch.setattr(task_units_file, "BusPort", WithoutAddress)
     found = bench("verilator", tmp_path, scenario="interleavings")
@@ -69,7 +68,6 @@ def test_random_accesses_of_a_foreign_master(simulator, tmp_path, seed):
     assert 0 < found["failed"] < 60
 
 
-@pytest.mark.thorough
 @pytest.mark.rule("task_units", 1)
 def test_latencies_are_those_of_the_page(tmp_path):
     assert bench("verilator", tmp_path, scenario="latencies") == {

@@ -187,6 +187,7 @@ def cells(figure: Figure) -> Iterator[tuple[str, int]]:
     return ((row, cycle) for row, found in figure.items() for cycle in found)
 
 
+@pytest.mark.thorough
 def test_the_figures_show_the_run(seen: Figure) -> None:
     found = figures()
     assert len(found) == 4
@@ -196,6 +197,7 @@ def test_the_figures_show_the_run(seen: Figure) -> None:
     assert idle <= {"awready", "wready"}
 
 
+@pytest.mark.thorough
 def test_a_cell_that_is_altered_is_found(seen: Figure) -> None:
     for figure in figures():
         for row, cycle in cells(figure):

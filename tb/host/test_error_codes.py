@@ -109,12 +109,14 @@ def tours(tmp_path_factory):
     return found
 
 
+@pytest.mark.thorough
 def test_codes_of_tiny(tours):
     found = dict(tours["codes"])
     assert found.pop("DISCONNECT") == [0, 0, 0]
     assert found == TINY
 
 
+@pytest.mark.thorough
 def test_codes_of_commands_for_streams(tours):
     assert tours["streams"] == STREAMS
 
@@ -145,6 +147,7 @@ ROUNDS = {
 }
 
 
+@pytest.mark.thorough
 def test_rounds_that_go_wrong(tours):
     assert tours["rounds"] == ROUNDS
 

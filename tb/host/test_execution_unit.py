@@ -3,7 +3,7 @@
 import pytest
 
 from tb.host.core_behaviour import Cores, Runs
-from tb.support.deep_values import OTHER_SIMULATORS
+from tb.support.deep_values import OTHER_SIMULATORS, deep_but, thorough_but
 from tb.support.dispatch_configs import config_of
 from tb.support.hard_cases import run_until
 from warploom.host.execution_unit import ExecutionUnit
@@ -173,7 +173,7 @@ SELDOM = (
 
 
 @pytest.mark.parametrize(
-    ("config", "seldom"), [(SHORT, ()), pytest.param(WIDE, SELDOM, marks=pytest.mark.deep)]
+    ("config", "seldom"), deep_but([], [(SHORT, ()), (WIDE, SELDOM)], thorough=[(SHORT, ())])
 )
 def test_equals_its_model_and_hard_cases_happen(config, seldom, seed):
     names = Tasks().counts().keys() - set(seldom)
@@ -182,13 +182,16 @@ def test_equals_its_model_and_hard_cases_happen(config, seldom, seed):
 
 @pytest.mark.parametrize(
     "config",
-    [
-        "tiny",
-        "default",
-        *(f"tiny,{odd}" for odd in ("core_timeout=0", "core_timeout=1")),
-        f"{SHORT},cores_per_unit=1",
-        f"{SHORT},cores_per_unit=2",
-    ],
+    thorough_but(
+        ["tiny,core_timeout=1"],
+        [
+            "tiny",
+            "default",
+            *(f"tiny,{odd}" for odd in ("core_timeout=0", "core_timeout=1")),
+            f"{SHORT},cores_per_unit=1",
+            f"{SHORT},cores_per_unit=2",
+        ],
+    ),
 )
 def test_equals_its_model_in_odd_configurations(config, seed):
     run([case(config, seed + k, 1500) for k in range(2)], "amaranth")

@@ -135,7 +135,11 @@ def test_a_launch_ends_while_every_other_record_s_place_is_taken(kind):
     ("lanes", "rows"),
     [
         (4, [([0, 1, 2, 4], 0b1111), ([5, 6, 0, 0], 0b0011)]),
-        (2, [([0, 1], 0b11), ([2, 4], 0b11), ([5, 6], 0b11), ([8, 9], 0b11), ([10, 0], 0b01)]),
+        pytest.param(
+            2,
+            [([0, 1], 0b11), ([2, 4], 0b11), ([5, 6], 0b11), ([8, 9], 0b11), ([10, 0], 0b01)],
+            marks=pytest.mark.thorough,
+        ),
     ],
 )
 def test_warps_of_four_and_two_lanes_from_the_doorbell_to_their_indices(kind, lanes, rows):

@@ -57,6 +57,7 @@ WRONG = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("rule", WRONG)
 def test_a_rule_wrong_in_rtl_and_model_alike_is_found(rule, monkeypatch):
     wrong = WrongRule(test_each_unit_is_its_section_s_own, WRONG[rule])

@@ -12,10 +12,15 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
+from tb.support.deep_values import thorough_but
 from warploom_loops.marks import Argument, ArgumentKind, Call, LoopMark
 
 BINARIES = Path(__file__).parents[1] / "binaries"
 LEVELS = (0, 1, 2, 3)
+#: For tests that run by default at two of them.
+at_each_level = pytest.mark.parametrize("level", thorough_but([0, 2], LEVELS))
 CONFIGURATION = ("gx", "gy", "gz", "bx", "by", "bz", "sh", "st")
 
 

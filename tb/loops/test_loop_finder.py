@@ -6,14 +6,14 @@ from functools import cache
 
 import pytest
 
-from tb.loops.loop_truth import BINARIES, LEVELS, Truth, faults, truths
+from tb.loops.loop_truth import BINARIES, Truth, at_each_level, faults, truths
 from warploom_loops.loop_finder import find_loops
 from warploom_loops.marks import LoopMark
 
 PROGRAMS = ("launches", "shapes", "copies", "refused", "unseen", "late", "stores", "entries")
 #: The least share of the deferrable loops that is found at each level of optimisation.
 FOUND = {0: 0.85, 1: 0.95, 2: 0.95, 3: 0.95}
-pytestmark = pytest.mark.parametrize("level", LEVELS)
+pytestmark = at_each_level
 
 
 @cache

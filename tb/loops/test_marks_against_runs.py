@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tb.loops.loop_truth import BINARIES, LEVELS
+from tb.loops.loop_truth import BINARIES, at_each_level
 from tb.loops.recorded_run import Follower, build_runtime, made_by, record
 from warploom_loops.elf_image import read_image
 from warploom_loops.loop_finder import find_loops
@@ -35,7 +35,7 @@ def entries(loop: LoopMark, calls: list) -> list[Follower]:
     return found
 
 
-@pytest.mark.parametrize("level", LEVELS)
+@at_each_level
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_every_mark_tells_the_calls_that_the_program_makes(
     program: str, level: int, runtime: Path, tmp_path: Path
@@ -57,7 +57,7 @@ def test_every_mark_tells_the_calls_that_the_program_makes(
     assert ran > 15
 
 
-@pytest.mark.parametrize("level", LEVELS)
+@at_each_level
 def test_a_marked_program_behaves_as_before(level: int, runtime: Path, tmp_path: Path) -> None:
     file = BINARIES / "built" / f"launches-O{level}"
     marked = tmp_path / "marked"

@@ -98,6 +98,7 @@ WRONG = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", WRONG)
 def test_a_wrong_rule_of_the_model_is_found(name, monkeypatch):
     change, message = WRONG[name]

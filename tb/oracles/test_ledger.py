@@ -345,6 +345,7 @@ def test_it_holds_that_a_stall_counts_once(monkeypatch, seed):
     demand_complaint(["stall counters moved by"], seed)
 
 
+@pytest.mark.thorough
 def test_rare_cases_are_counted(seed):
     profiles = ("mixed", "sm_loss", "dual_kill", "frequent_sm_loss")
     rounds = (

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from tb.support.deep_values import deep_but
+from tb.support.deep_values import deep_but, thorough_but
 from tb.support.dispatch_configs import config_of
 from tb.support.planted import Change, plant
 from warploom_golden.dispatch import BlockDispatcher
@@ -163,7 +163,7 @@ MODES = [f"policy={p},reclaim={r}" for p in PREDICTED_POLICIES for r in RECLAIMS
 SHAPES = ("tiny", "tiny,sms=3,block_slots=5", "tiny,sms=1")
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", thorough_but(MODES[::3], MODES))
 @pytest.mark.parametrize("shape", deep_but(["tiny,sms=3,block_slots=5"], SHAPES))
 @settings(max_examples=8)
 @given(data=st.data())

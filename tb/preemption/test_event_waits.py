@@ -138,6 +138,7 @@ def test_waits_are_counted_said_and_change_the_run(trace, tmp_path):
     assert [kept["normal"][name] for name in same] == [ignored["normal"][name] for name in same]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("name", "waits"), [("googlenet_branches", 72), ("overlapped_training", 25)]
 )

@@ -30,7 +30,8 @@ from warploom_sim.sweep.run_difference import difference_of, in_words
 from warploom_sim.views.html_report.page import short_name
 from warploom_spec import WarploomError
 
-pytestmark = pytest.mark.xdist_group("comparison_page")
+# One worker, so that Numba compiles for one alone.
+pytestmark = pytest.mark.xdist_group("reports")
 
 SEEDS = (3, 4)
 SETTINGS = {"config": "tiny", "contention": "sharing", "knee": 3}

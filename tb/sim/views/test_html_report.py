@@ -26,7 +26,8 @@ from warploom_sim.replay.request import ReplayRequest
 from warploom_sim.views.html_report.page import Run, short_name, write_report
 from warploom_sim.views.replay_views import recorded_lengths
 
-pytestmark = pytest.mark.xdist_group("html_report")
+# One worker, so that Numba compiles for one alone.
+pytestmark = pytest.mark.xdist_group("reports")
 
 ROOT = Path(__file__).parents[3]
 RESNET = ROOT / "traces" / "resnet50_infer.json.gz"
