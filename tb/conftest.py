@@ -116,7 +116,7 @@ def monkeypatch(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     def setattr(target: object, *given: Any, **options: Any) -> None:
         where = target if isinstance(target, str) else getattr(target, "__module__", None)
         if str(where or target.__name__).partition(".")[0] in HARDWARE:
-            replace("warploom_sim.cosim.lockstep.build.sources_as_loaded", False)
+            replace("warploom_sim.build_cache.sources_as_loaded", False)
         replace(target, *given, **options)
 
     monkeypatch.setattr = setattr

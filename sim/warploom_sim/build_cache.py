@@ -35,6 +35,9 @@ _DIGITS: Final = 24
 #: When this process began to load sources, and what its key has if they changed since.
 _BEGAN: Final = time.time()
 _CHANGED: Final = uuid.uuid4().hex
+#: Whether what this process has loaded is what stands in the files: a test that changes a source in
+#: memory says that it is not.
+sources_as_loaded = True
 
 
 def build_root() -> Path:
@@ -52,7 +55,8 @@ def sources(*, checkout: bool = False) -> str:
 
     What a process has loaded may be older than a file that changed while it runs. From then on its
     hash is one that no other process has: nothing from before answers, and nothing is kept for
-    later.
+    later. Where a source was changed in memory (`sources_as_loaded`), each call's hash is another
+    one.
 
     Parameters
     ----------
@@ -65,6 +69,8 @@ def sources(*, checkout: bool = False) -> str:
     parts: list[object] = [content_of(folder) for folder in folders]
     if any(_changed_since(folder) for folder in folders):
         parts.append(_CHANGED)
+    if not sources_as_loaded:
+        parts.append(uuid.uuid4().hex)
     return digest(parts)
 
 
@@ -152,6 +158,8 @@ def cached_by_sources(
         As for `sources`.
     """
     before = sources(checkout=checkout)
+    if not sources_as_loaded:
+        return cached(kind, [before, *parts], make, keep)
 
     def checked(folder: Path) -> None:
         make(folder)

@@ -17,7 +17,8 @@ from tb.support.seeded_faults import GRID_WALKER
 from tb.support.trace_files import DEVICE
 from warploom.dispatch import GridWalker
 from warploom.host import task_units
-from warploom_sim.build_cache import PACKAGES, package_folder
+from warploom_sim import build_cache
+from warploom_sim.build_cache import PACKAGES, cached_by_sources, package_folder
 from warploom_sim.cosim.lockstep import build
 from warploom_sim.cosim.lockstep.recipe import Recipe
 from warploom_spec import preset
@@ -44,6 +45,16 @@ def test_a_source_that_changed_in_memory_has_its_own_rtlil(
     assert len([*Path("build/netlists").glob("*/" + build._HASH)]) == 1
 
 
+def test_what_is_made_of_a_source_in_memory_answers_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not the same test, and not a later process."""
+    made: list[Path] = []
+    for planted in (False, True):
+        if planted:
+            forget_simulations(monkeypatch)
+        made += [cached_by_sources("things", [], lambda folder: None) for _ in range(2)]
+    assert made[0] == made[1] and len({*made}) == 3
+
+
 @pytest.mark.parametrize(
     ("owner", "name", "value"),
     [
@@ -62,7 +73,7 @@ def test_whatever_a_test_replaces_in_the_hardware_nothing_kept_answers(
         monkeypatch.setitem(owner, name, value)
     else:
         monkeypatch.setattr(owner, str(name), value)
-    assert build.sources_as_loaded is isinstance(owner, dict)
+    assert build_cache.sources_as_loaded is isinstance(owner, dict)
 
 
 def test_a_maker_outside_the_checkout_is_elaborated(

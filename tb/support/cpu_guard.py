@@ -14,14 +14,14 @@ from typing import Any, Final
 
 import pytest
 
-from warploom_sim import build_cache
-
 #: Seconds of processor time that a default test may take.
 MOST: Final = 5.0
 #: Tests that may take more, each with its reason.
 LIST: Final = Path(__file__).with_name("slow_tests.json")
 #: Marks of tests that are left out by default.
 LEFT_OUT: Final = ("thorough", "deep", "fpga")
+#: The module that keeps builds. A project without all of its files cannot import it.
+BUILDS: Final = "warploom_sim.build_cache"
 _PROPERTY: Final = "processor seconds"
 
 
@@ -63,7 +63,7 @@ class CpuGuard:
         self._listed = listed
         self._start = self._shared = 0.0
         self._sharing = 0
-        self._watches = False
+        self._watches: set[str] = set()
         self._slow: dict[str, tuple[str, float]] = {}
 
     def _begin(self) -> None:
@@ -85,9 +85,22 @@ class CpuGuard:
         finally:
             self._end()
 
+    def _imported(self, name: str) -> bool:
+        """Say once that somebody has imported a module."""
+        if name in self._watches or name not in sys.modules:
+            return False
+        self._watches.add(name)
+        return True
+
+    def _watch_builds(self) -> None:
+        """Leave out the builds that are kept."""
+        if self._imported(BUILDS):
+            builds = sys.modules[BUILDS]
+            builds._make = self.shared(builds._make)
+
     def _watch_numba(self) -> None:
-        """Leave out what Numba compiles, once somebody has imported it."""
-        if self._watches or "numba" not in sys.modules:
+        """Leave out what Numba compiles."""
+        if not self._imported("numba"):
             return
         from numba.core import event
 
@@ -96,7 +109,6 @@ class CpuGuard:
             on_end = staticmethod(lambda _: self._end())
 
         event.register("numba:compile", Compiling())
-        self._watches = True
 
     def shared(self, make: Callable[..., None]) -> Callable[..., None]:
         """Return a function whose time is no test's."""
@@ -110,6 +122,7 @@ class CpuGuard:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self) -> Generator[None, Any, Any]:
         """Begin to count."""
+        self._watch_builds()
         self._watch_numba()
         self._start, self._shared = _used(), 0.0
         return (yield)
@@ -165,9 +178,8 @@ class CpuGuard:
 
 
 def register(config: pytest.Config) -> None:
-    """Measure from now on; what keeps builds says when it makes one."""
+    """Measure from now on."""
     listed = json.loads(LIST.read_text())
     worker = hasattr(config, "workerinput")
     guard = CpuGuard(config.getoption("--slow-fails") and not worker, listed)
     config.pluginmanager.register(guard, "cpu guard")
-    build_cache._make = guard.shared(build_cache._make)

@@ -11,7 +11,8 @@ import pytest
 from amaranth.lib import wiring
 from amaranth.sim import Simulator, SimulatorContext
 
-from warploom_sim.cosim.lockstep import Model, Ports, Stimulus, build, cocotb_runner
+from warploom_sim import build_cache
+from warploom_sim.cosim.lockstep import Model, Ports, Stimulus, cocotb_runner
 from warploom_sim.cosim.lockstep.validity import Validity
 
 #: The inputs of a cycle, but those of the streams that are sent.
@@ -143,7 +144,7 @@ def forget_simulations(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.modules[__name__], "SIMULATIONS", {})
     # A lockstep's simulation is kept by its parameters, and the hash of its RTLIL by the sources'
     # files: neither tells what was changed in memory.
-    monkeypatch.setattr(build, "sources_as_loaded", False)
+    monkeypatch.setattr(build_cache, "sources_as_loaded", False)
     find = cocotb_runner._simulation.__wrapped__
     monkeypatch.setattr(cocotb_runner, "_simulation", functools.cache(find))
 

@@ -96,6 +96,7 @@ def plant_in_replays(
         return made
 
     plant(monkeypatch, changes)
-    monkeypatch.setattr(replay_bench_build, "cached", built)
+    for name in ("cached", "cached_by_sources"):
+        monkeypatch.setattr(replay_bench_build, name, built)
     # In this process: a child would read the source as it is.
     monkeypatch.setattr(replay_bench_build, "_generate", replay_bench_verilog.write)

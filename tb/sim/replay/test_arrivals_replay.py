@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from tb.support.shared_replay import SharedReplay
 from tb.support.trace_files import random_document, write
 from tb.support.whole_replays import find_limits
 from warploom_sim import cli, replay
@@ -136,8 +137,9 @@ def test_an_rtl_that_is_told_other_arrivals_is_found(
     assert "--arrivals trace" in result.output
 
 
-@pytest.mark.thorough
-def test_what_is_written_says_how_it_was_replayed(tmp_path: Path, seed: int) -> None:
+def test_what_is_written_says_how_it_was_replayed(
+    tmp_path: Path, seed: int, plain_replay: SharedReplay
+) -> None:
     trace = write(tmp_path, spaced(random.Random(seed), 3, GAP))
     rows, report, timeline = (tmp_path / name for name in ("l.csv", "r.html", "t.pftrace"))
     views = ("--report", report, "--timeline", timeline, "--launches-csv", rows)
@@ -151,8 +153,7 @@ def test_what_is_written_says_how_it_was_replayed(tmp_path: Path, seed: int) -> 
     with rows.open() as file:
         arrivals = [int(row["arrival"]) for row in csv.DictReader(file)]
     assert arrivals == arrival_cycles(load(trace), SCALE)
-    _, figures = sim(tmp_path, trace, *TINY)
-    assert figures["arrivals"] == "none"
+    assert plain_replay.figures["arrivals"] == "none"
 
 
 def test_arrivals_are_the_calls_times_exactly(tmp_path: Path) -> None:

@@ -3,17 +3,15 @@
 import random
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
+from tb.sim.conftest import MANY
 from tb.sim.replay.test_arrivals_replay import equal_figures, sim
 from tb.support.seeded_faults import BLOCK_DISPATCHER, plant_in_replays
+from tb.support.shared_replay import SharedReplay
 from tb.support.trace_files import (
-    call,
-    document,
-    kernel,
     random_document,
     waiting_document,
     write,
@@ -31,20 +29,9 @@ from warploom_spec import ErrorCode, LaunchDescriptor, preset
 TRACES = Path(__file__).parents[3] / "traces"
 TINY = ("--sim", "icarus", "--config", "tiny")
 AXI = ("--host", "axi")
-#: Launches that a priority's queue holds until they end; more than those, each longer than the host
-#: needs for all of them.
+#: Launches that a priority's queue holds until they end.
 DEPTH = preset("tiny").queue_depth
-MANY = DEPTH + 8
 LAUNCH = LaunchDescriptor(grid=(2, 1, 1), block=(8, 1, 1), arguments=2000)
-
-
-def crowd() -> dict[str, Any]:
-    """Return a trace whose launches fill the queue."""
-    content = document()
-    shape = {"grid": [4, 1, 1], "block": [32, 1, 1]}
-    kernels = [kernel(n, ts=1000.0 + n, **shape) | {"dur": 25.0} for n in range(MANY)]
-    content["traceEvents"] = [*(call(n, float(n)) for n in range(MANY)), *kernels]
-    return content
 
 
 def test_a_random_trace_through_the_doorbell_is_equal(tmp_path: Path, seed: int) -> None:
@@ -54,20 +41,19 @@ def test_a_random_trace_through_the_doorbell_is_equal(tmp_path: Path, seed: int)
     assert figures["doorbells"] >= 10
 
 
-@pytest.mark.thorough
-def test_a_full_queue_is_rung_again_and_the_cost_is_told(tmp_path: Path) -> None:
-    trace = write(tmp_path, crowd())
-    figures = equal_figures(tmp_path, trace, *TINY, *AXI)
+def test_a_full_queue_is_rung_again_and_the_cost_is_told(crowded_replay: SharedReplay) -> None:
+    figures = crowded_replay.figures
     assert figures["launches"] == MANY < figures["doorbells"]
     assert (figures["refused"], figures["fates"]) == ({}, {"finished": MANY})
-    assert figures["cycles_direct"] == replayed(trace, "tiny", time_scale="1/32").cycles
+    assert (
+        figures["cycles_direct"] == replayed(crowded_replay.trace, "tiny", time_scale="1/32").cycles
+    )
     assert figures["host_cycles"] == figures["cycles"] - figures["cycles_direct"] > 0
     # The host is the quicker one: the blocks alone decide when the last launch ends.
     assert figures["host_cycles"] < 500
     assert [one["refusal"] for one in figures["per_launch"]] == [None] * MANY
-    result, _ = sim(tmp_path, trace, *TINY, *AXI)
     for said in ("| host ", "| doorbells ", "| cycles with --host direct ", "cycles that the host"):
-        assert said in result.stdout
+        assert said in crowded_replay.stdout
 
 
 @pytest.mark.thorough
@@ -80,34 +66,32 @@ def test_streams_wait_for_each_other_and_have_priorities(tmp_path: Path, seed: i
     figures = equal_figures(tmp_path, trace, *TINY, *AXI, *options)
     assert figures["event_waits_kept"] == job.trace.waits.count > 10
     assert (figures["priority"], figures["launches"]) == ("0=3 4=1", 40)
-    ignored = equal_figures(tmp_path, trace, *TINY, *AXI, "--events", "ignore")
-    assert ignored["event_waits_ignored"] == figures["event_waits_kept"]
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("fault", ["host.lost_word", "host.no_repeat"])
-def test_a_planted_fault_in_the_host_is_found(tmp_path: Path, fault: str) -> None:
-    trace = write(tmp_path, crowd())
-    result, figures = sim(tmp_path, trace, *TINY, *AXI, "--forced-fault", fault)
+def test_a_planted_fault_in_the_host_is_found(
+    tmp_path: Path, crowded_replay: SharedReplay, fault: str
+) -> None:
+    result, figures = sim(tmp_path, crowded_replay.trace, *TINY, *AXI, "--forced-fault", fault)
     assert result.exit_code == 1
     assert figures["verdict"] == "different"
 
 
 @pytest.mark.thorough
 def test_a_planted_fault_in_the_core_is_found(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, crowded_replay: SharedReplay, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plant_in_replays(monkeypatch, [BLOCK_DISPATCHER["stream_order"]], tmp_path)
-    result, figures = sim(tmp_path, write(tmp_path, crowd()), *TINY, *AXI)
+    result, figures = sim(tmp_path, crowded_replay.trace, *TINY, *AXI)
     assert result.exit_code == 1
     assert figures["verdict"] == "different"
 
 
-def test_without_a_host_figures_are_as_ever(tmp_path: Path) -> None:
-    trace = write(tmp_path, random_document(random.Random(1), 3))
-    figures = equal_figures(tmp_path, trace, *TINY)
+def test_without_a_host_figures_are_as_ever(tmp_path: Path, plain_replay: SharedReplay) -> None:
+    figures = plain_replay.figures
     assert figures["host"] == "direct" and "doorbells" not in figures
-    result, _ = sim(tmp_path, trace, *TINY, "--forced-fault", "host.no_repeat")
+    result, _ = sim(tmp_path, plain_replay.trace, *TINY, "--forced-fault", "host.no_repeat")
     assert result.exit_code == 2
 
 

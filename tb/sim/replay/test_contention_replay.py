@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tb.support.deep_values import deep_but
+from tb.support.shared_replay import SharedReplay
 from tb.support.trace_files import document, random_document, write
 from warploom_sim import cli, replay
 from warploom_sim.replay import simulation_run
@@ -93,22 +94,20 @@ def test_rtl_and_model_are_equal_at_every_knee(
 @pytest.mark.thorough
 @pytest.mark.parametrize("reclaim", deep_but(["out_of_order"], RECLAIMS))
 def test_full_sms_take_longer_by_their_load(tmp_path: Path, full_sms: Path, reclaim: str) -> None:
-    options = (full_sms, *TINY, "--reclaim", reclaim)
-    free = equal_cycles(tmp_path, *options, *FREE)
+    """On the model, and without contention and with one knee on the RTL, too."""
+    given = {"time_scale": SCALE, "reclaim": reclaim}
+    free = replay(full_sms, "tiny", contention="none", **given)
     # 16 warps where 4 were recorded: 16 / 4 times as long, 16 / 8 where 8 still run at full speed.
-    for knee, times in ((1, 4), (4, 4), (8, 2), (16, 1)):
-        shared = equal_cycles(tmp_path, *options, "--contention", "sharing", "--knee", knee)
-        assert 0.85 * times < shared / free <= times, knee
-
-
-@pytest.mark.thorough
-def test_the_same_from_python(tmp_path: Path, full_sms: Path) -> None:
-    options = (full_sms, *TINY, "--contention", "sharing", "--knee", 3)
-    free = replay(full_sms, "tiny", time_scale=SCALE, contention="none")
-    sharing = replay(full_sms, "tiny", time_scale=SCALE, knee=3)
-    assert sharing.cycles == equal_cycles(tmp_path, *options)
-    assert (sharing.settings.knee, free.settings.knee) == (3, None)
-    assert sharing.cycles != free.cycles
+    by_knee = {knee: replay(full_sms, "tiny", knee=knee, **given) for knee in (1, 4, 8, 16)}
+    for (knee, shared), times in zip(by_knee.items(), (4, 4, 2, 1), strict=True):
+        assert 0.85 * times < shared.cycles / free.cycles <= times, knee
+        assert (shared.settings.knee, free.settings.knee) == (knee, None)
+    options = (full_sms, *TINY, "--reclaim", reclaim)
+    result, figures = sim(tmp_path, *options, *FREE)
+    assert (result.exit_code, figures["cycles"]) == (0, free.cycles)
+    assert figures["contention"] == "none" and "knee" not in figures
+    shared = equal_cycles(tmp_path, *options, "--contention", "sharing", "--knee", 8)
+    assert shared == by_knee[8].cycles
 
 
 @pytest.mark.parametrize(
@@ -123,20 +122,16 @@ def test_what_is_refused_from_python(trace: Path, options: dict[str, Any], said:
         replay(trace, "tiny", **options)
 
 
-@pytest.mark.thorough
-def test_the_figures_say_how_it_was_replayed(tmp_path: Path, trace: Path) -> None:
-    """Contention is on, unless it is turned off."""
-    result, figures = sim(tmp_path, trace, *TINY)
+def test_contention_is_on_unless_it_is_turned_off(plain_replay: SharedReplay) -> None:
+    figures = plain_replay.figures
     assert (figures["contention"], figures["knee"]) == ("sharing", 16)
-    assert "knee, warps of an SM at full speed" in result.stdout
-    _, figures = sim(tmp_path, trace, *TINY, *FREE)
-    assert figures["contention"] == "none" and "knee" not in figures
+    assert "knee, warps of an SM at full speed" in plain_replay.stdout
 
 
 @pytest.mark.thorough
 def test_a_mismatch_says_how_to_see_it_again(tmp_path: Path, trace: Path) -> None:
     fault = ("--contention", "sharing", "--knee", "3", "--forced-fault", "event.reports.3.1")
-    result, _ = sim(tmp_path, trace, *TINY, *fault)
+    result, _ = sim(tmp_path, trace, *TINY, "--launches", 12, *fault)
     assert result.exit_code == 1
     again = result.stdout.split("again with: ")[1].splitlines()[0]
     assert "--contention sharing --knee 3 " in again

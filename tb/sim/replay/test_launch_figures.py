@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from tb.support.shared_replay import SharedReplay
 from tb.support.trace_files import random_document, write
 from warploom_sim import cli, replay
 from warploom_sim.replay import replay_words
@@ -17,6 +18,7 @@ from warploom_sim.replay.launch_figures import FIGURES, launch_figures, write_la
 from warploom_sim.replay.request import ReplayRequest
 
 LAUNCHES = 24
+FEW = 8
 OPTIONS = ("--sim", "icarus", "--config", "tiny")
 
 
@@ -39,27 +41,25 @@ def as_text(value: Any) -> str:
     return "" if value is None else str(value)
 
 
-@pytest.mark.thorough
-def test_json_and_csv_hold_what_python_returns(tmp_path: Path, trace: Path) -> None:
-    figures, table = tmp_path / "f.json", tmp_path / "l.csv"
-    result = sim(trace, trace, *OPTIONS, "--json", figures, "--launches-csv", table)
-    assert result.exit_code == 0, result.output
-    run = replay(trace, "tiny", time_scale="1/32")
-    written = json.loads(figures.read_text())
-    for one in (written, *written["more"]):
-        rows = one["per_launch"]
-        assert rows == launch_figures(run)
-        assert [*rows[0]] == [*FIGURES]
-        assert len(rows) == one["launches"] == LAUNCHES
-        assert sum(row["blocks"] for row in rows) == one["blocks"] > 0
-        assert sum(row["history_hit"] for row in rows) == one["history_hits"]
+def test_json_and_csv_hold_what_python_returns(tmp_path: Path, plain_replay: SharedReplay) -> None:
+    written, trace = plain_replay.figures, plain_replay.trace
+    rows = launch_figures(replay(trace, "tiny", time_scale="1/32", seed=plain_replay.seed))
+    assert rows == written["per_launch"]
+    assert [*rows[0]] == [*FIGURES]
+    assert len(rows) == written["launches"] == LAUNCHES
+    assert sum(row["blocks"] for row in rows) == written["blocks"] > 0
+    assert sum(row["history_hit"] for row in rows) == written["history_hits"]
     texts = [
         {"trace": trace.name} | {name: as_text(value) for name, value in row.items()}
-        for row in 2 * written["per_launch"]
+        for row in written["per_launch"]
     ]
-    assert rows_of(table) == texts
+    assert plain_replay.rows == texts
+    # Of several traces the rows stand below each other.
+    table = tmp_path / "l.csv"
+    write_launches_csv(table, [(trace.name, rows)] * 2)
+    assert rows_of(table) == 2 * texts
     # Too many for the table on the screen.
-    assert "per launch" not in result.stdout
+    assert "per launch" not in plain_replay.stdout
 
 
 def test_a_launchs_figures_follow_from_each_other(trace: Path, seed: int) -> None:
@@ -95,21 +95,21 @@ def test_any_name_goes_through_csv(tmp_path: Path) -> None:
     assert [row["name"] for row in rows_of(table)] == [*names[:3], "\\ud800"]
 
 
-@pytest.mark.thorough
-def test_set_changes_the_preset(tmp_path: Path, trace: Path) -> None:
-    figures = tmp_path / "f.json"
-    fields = ("--set", "sms=3", "--set", "policy=first_fit")
+def test_set_changes_the_preset(tmp_path: Path) -> None:
+    trace, figures = write(tmp_path, random_document(random.Random(1), FEW)), tmp_path / "f.json"
+    fields = ("--set", "sms=3", "--set", "policy=first_fit", "--launches", FEW)
     result = sim(trace, *OPTIONS, *fields, "--json", figures)
     assert result.exit_code == 0, result.output
     written = json.loads(figures.read_text())
-    run = replay(trace, "tiny", time_scale="1/32", sms=3, policy="first_fit")
+    options = {"time_scale": "1/32", "policy": "first_fit", "launches": FEW}
+    run = replay(trace, "tiny", sms=3, **options)
     assert (written["cycles"], written["policy"]) == (run.cycles, "first_fit")
-    assert written["cycles"] != replay(trace, "tiny", time_scale="1/32", policy="first_fit").cycles
+    assert written["cycles"] != replay(trace, "tiny", **options).cycles
     assert (written["config"], written["set"]) == ("tiny", ["sms=3", "policy=first_fit"])
     assert "sms=3" in result.stdout
     # The command that repeats a replay names the fields.
-    options = ReplayRequest(traces=(trace,), config="tiny", settings=("sms=3",))
-    assert "--set sms=3" in replay_words.command(options)
+    request = ReplayRequest(traces=(trace,), config="tiny", settings=("sms=3",))
+    assert "--set sms=3" in replay_words.command(request)
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,8 @@ def test_one_file_is_not_written_twice(tmp_path: Path, trace: Path) -> None:
 @pytest.mark.thorough
 def test_a_run_that_differs_writes_no_csv(tmp_path: Path, trace: Path) -> None:
     figures, table = tmp_path / "f.json", tmp_path / "l.csv"
-    options = ("--json", figures, "--launches-csv", table, "--forced-fault", "event.offers.0.64")
+    options = ("--json", figures, "--launches-csv", table, "--launches", FEW)
+    options = (*options, "--forced-fault", "event.offers.0.64")
     result = sim(trace, *OPTIONS, *options)
     assert (result.exit_code, table.exists()) == (1, False)
     assert f"{table} not written: RTL and model differ" in result.stdout.replace("\n", "")

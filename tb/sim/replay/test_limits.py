@@ -1,6 +1,5 @@
 """What limits each cycle: against a reading of the page cycle by cycle, and the stall counters."""
 
-import json
 import random
 from collections import Counter
 from dataclasses import replace
@@ -11,15 +10,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from numba.core.dispatcher import _DispatcherBase
 
 from tb.replay.test_event_model import random_launches
 from tb.support.replays import model_replay
+from tb.support.shared_replay import SharedReplay
 from tb.support.trace_files import random_document, write
 from tb.support.whole_replays import Limits, find_limits, rate_by_time_scale
 from warploom_golden.replay.event_constants import PREDICTED_POLICIES
-from warploom_sim import cli
 from warploom_sim import replay as run_replay
 from warploom_sim.replay.analysis import limit_walk
 from warploom_sim.replay.analysis.limits import (
@@ -260,18 +258,13 @@ def test_a_third_launch_waits_for_a_place_and_is_handed_over() -> None:
     assert limits.blocker[limits.limit == limit_walk.PLACES].tolist() == [0]
 
 
-@pytest.mark.thorough
-def test_the_table_and_json_have_the_limits(tmp_path: Path) -> None:
-    trace = write(tmp_path, random_document(random.Random(1), 12))
-    file = tmp_path / "figures.json"
-    words = ["sim", str(trace), "--config", "tiny", "--sim", "icarus", "--json", str(file)]
-    result = CliRunner().invoke(cli.main, words)
-    assert result.exit_code == 0, result.output
-    figures = json.loads(file.read_text())
-    shares = find_limits(run_replay(trace, "tiny", time_scale="1/32")).shares()
+def test_the_table_and_json_have_the_limits(plain_replay: SharedReplay) -> None:
+    figures, seed = plain_replay.figures, plain_replay.seed
+    run = run_replay(plain_replay.trace, "tiny", time_scale="1/32", seed=seed)
+    shares = find_limits(run).shares()
     assert figures["head_blocked"] == {name: round(share, 4) for name, share in shares.items()}
     for name, share in figures["head_blocked"].items():
-        assert (f"{LABELS[name]} {share:.1%}" in result.stdout) == (share > 0)
+        assert (f"{LABELS[name]} {share:.1%}" in plain_replay.stdout) == (share > 0)
 
 
 def test_the_table_warns_when_the_time_scale_limits() -> None:

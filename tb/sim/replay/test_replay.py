@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tb.support.deep_values import deep_but, thorough_but
+from tb.support.shared_replay import SharedReplay
 from tb.support.trace_files import document, random_document, write
 from warploom_golden.replay import event_model
 from warploom_golden.replay.event_constants import PREDICTED_POLICIES
@@ -114,12 +115,11 @@ def test_the_same_seed_gives_the_same_cycles_another_does_not(tmp_path: Path, tr
     assert first == again != other
 
 
-@pytest.mark.thorough
-def test_the_time_scale_stretches_the_run(tmp_path: Path, trace: Path) -> None:
-    options = (trace, "--sim", "icarus", "--config", "tiny", "--time-scale")
-    short, long = (sim(tmp_path, *options, scale)[1] for scale in ("1/64", "1/16"))
-    assert short["time_scale"] == "1/64"
-    assert long["cycles"] > 2 * short["cycles"]
+def test_the_time_scale_stretches_the_run(tmp_path: Path, plain_replay: SharedReplay) -> None:
+    options = ("--sim", "icarus", "--config", "tiny", "--seed", plain_replay.seed)
+    _, short = sim(tmp_path, plain_replay.trace, *options, "--time-scale", "1/128")
+    assert (short["time_scale"], plain_replay.figures["time_scale"]) == ("1/128", "1/32")
+    assert plain_replay.figures["cycles"] > 2 * short["cycles"]
 
 
 @pytest.mark.parametrize("reclaim", deep_but([], RECLAIMS, thorough=["in_order"]))

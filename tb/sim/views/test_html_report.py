@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from tb.support.shared_replay import SharedReplay
 from tb.support.trace_files import random_document, write
 from tb.support.whole_replays import find_limits
 from warploom_golden.replay.event_constants import NEVER
@@ -106,9 +107,9 @@ def number(text: str) -> float:
 
 
 @pytest.fixture(scope="module")
-def trace(tmp_path_factory: pytest.TempPathFactory, seed: int) -> Path:
+def trace(plain_replay: SharedReplay) -> Path:
     """Return a small trace: three streams, many shapes, some of which `tiny` refuses."""
-    return write(tmp_path_factory.mktemp("trace"), random_document(random.Random(seed), 24))
+    return plain_replay.trace
 
 
 def sim(*arguments: object) -> Any:
@@ -116,17 +117,10 @@ def sim(*arguments: object) -> Any:
 
 
 @pytest.fixture(scope="module")
-def read(
-    tmp_path_factory: pytest.TempPathFactory, trace: Path, seed: int
-) -> tuple[Page, dict[str, Any]]:
+def read(plain_replay: SharedReplay) -> tuple[Page, dict[str, Any]]:
     """Return a report that the command wrote, read back, and the figures in JSON."""
-    folder = tmp_path_factory.mktemp("report")
-    page, figures = folder / "r.html", folder / "r.json"
-    options = ("--config", "tiny", "--sim", "icarus", "--seed", seed)
-    done = sim(trace, *options, "--report", page, "--json", figures)
-    assert done.exit_code == 0, done.output
-    assert f"report: {page}" in done.stdout
-    return Page(page.read_text()), json.loads(figures.read_text())
+    assert f"report: {plain_replay.report}" in plain_replay.stdout
+    return Page(plain_replay.report.read_text()), plain_replay.figures
 
 
 def test_the_figures_are_the_runs(read: tuple[Page, dict[str, Any]]) -> None:

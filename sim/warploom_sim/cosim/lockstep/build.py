@@ -9,6 +9,7 @@ from pathlib import Path
 import amaranth.back.rtlil as rtlil
 from amaranth.lib import wiring
 
+from warploom_sim import build_cache
 from warploom_sim.build_cache import cached, cached_by_sources, versions
 from warploom_sim.cosim import simulators
 from warploom_sim.cosim.lockstep import compilation
@@ -21,9 +22,6 @@ KEPT_SIMULATIONS = 256
 #: Hashes of RTLIL that stay, each of some bytes.
 KEPT_NETLISTS = 2048
 _HASH = "rtlil.sha256"
-#: Whether what this process has loaded is what stands in the files: a test that changes a source in
-#: memory says that it is not.
-sources_as_loaded = True
 
 
 def built(
@@ -57,7 +55,7 @@ def rtlil_hash(source: wiring.Component | Recipe) -> str:
     """
     if not isinstance(source, Recipe):
         return _hash_made(source)
-    if not sources_as_loaded or not source.is_of_sources:
+    if not build_cache.sources_as_loaded or not source.is_of_sources:
         return _hash_made(source.component())
 
     def make(folder: Path) -> None:
