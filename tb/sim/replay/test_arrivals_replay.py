@@ -137,6 +137,7 @@ def test_an_rtl_that_is_told_other_arrivals_is_found(
     assert "--arrivals trace" in result.output
 
 
+@pytest.mark.thorough
 def test_what_is_written_says_how_it_was_replayed(
     tmp_path: Path, seed: int, plain_replay: SharedReplay
 ) -> None:

@@ -92,6 +92,7 @@ def test_rtl_and_model_are_equal_at_every_knee(
 
 
 @pytest.mark.thorough
+@pytest.mark.thorough
 @pytest.mark.parametrize("reclaim", deep_but(["out_of_order"], RECLAIMS))
 def test_full_sms_take_longer_by_their_load(tmp_path: Path, full_sms: Path, reclaim: str) -> None:
     """On the model, and without contention and with one knee on the RTL, too."""

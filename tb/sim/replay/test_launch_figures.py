@@ -95,6 +95,7 @@ def test_any_name_goes_through_csv(tmp_path: Path) -> None:
     assert [row["name"] for row in rows_of(table)] == [*names[:3], "\\ud800"]
 
 
+@pytest.mark.thorough
 def test_set_changes_the_preset(tmp_path: Path) -> None:
     trace, figures = write(tmp_path, random_document(random.Random(1), FEW)), tmp_path / "f.json"
     fields = ("--set", "sms=3", "--set", "policy=first_fit", "--launches", FEW)
