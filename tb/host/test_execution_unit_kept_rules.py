@@ -7,6 +7,7 @@ from tb.host.test_execution_unit_rules import CONFIG, LAST, RUN, dones, held, pl
 from tb.support.dispatch_configs import config_of
 from tb.support.planted import Change
 from tb.support.record import made
+from tb.support.resettable import resettable
 from tb.support.wrong_rules import WrongRule, demand_found
 from warploom.host.execution_unit import ExecutionUnit
 from warploom_golden.host import ExecutionUnit as Model
@@ -85,6 +86,29 @@ def test_a_reset_behind_the_end_of_a_task_changes_nothing_of_it(kind, reset):
     assert dones(seen) == {7: (0, 0, 0, 1, 1, 1)}
     assert seen.cycles("cores__barrier_open") == [7]
     assert seen.cycles("cores__cancel") == [reset + 1]
+
+
+@pytest.mark.rule("execution_unit", 1, 12)
+@KINDS
+def test_a_reset_of_the_machine_begins_with_task_1_and_no_levels(kind):
+    """It comes in 20, while a task runs. Core 3 has no part, and is at 1 from 5 to 30.
+
+    It is a stray in 5 and in 21: the levels of 20 count as 0.
+    """
+    seen = play(
+        resettable(kind(CONFIG)),
+        run={0: task(), 4: task(), 14: task(), 31: task()},
+        reset={2: 1, 8: 1},
+        arrived=held(8, 5, 30) | held(1, 35, 37),
+        reset_now=held(0, 0, 39) | {20: 1},
+    )
+    assert dones(seen) == {
+        3: (HostError.RESET, 0, 0, 0, 0, 1),
+        9: (HostError.RESET, 0, 0, 0, 0, 2),
+        37: (0, 0, 0, 1, 1, 1),
+    }
+    assert seen.cycles("busy") == [1, 2, *range(5, 9), *range(15, 21), *range(32, 37)]
+    assert seen.port("strays") == [*[0] * 7, *[1] * 14, 0, 0, *[1] * 17]
 
 
 SHOWS = "self._shown_error, self._next_error = self._next_error, None"

@@ -2,12 +2,13 @@
 
 import pytest
 
-from tb.host.accesses import answers
+from tb.host.accesses import ByCycle, answers, recorded
 from tb.host.commands import READ, WRITE
 from tb.host.test_host_registers import ERROR, ODD, TINY
-from tb.host.test_host_registers_rules import KINDS, SMALL, play, rd, wr
+from tb.host.test_host_registers_rules import KINDS, SMALL, play, rd, silent, wr
 from tb.support.dispatch_configs import config_of
 from tb.support.planted import plant
+from tb.support.resettable import resettable
 from warploom.host.host_registers import HostRegisters
 from warploom_dev.rewrite import Rewrite
 from warploom_golden.host import HostRegisters as Model
@@ -134,6 +135,31 @@ def test_the_epoch_wraps(kind, monkeypatch):
         read={2: rd("STATE"), 10: rd("STATE"), 11: rd("STATE"), 22: rd("STATE"), 24: rd("STATE")},
     )
     assert answers(seen) == {2: 0xFFFE << 16, 10: 0xFFFE0001, 11: 0xFFFF0000, 22: 0xFFFF0001, 24: 0}
+
+
+@KINDS
+def test_a_reset_of_the_machine_leaves_nothing(kind):
+    """It comes in 24, the last cycle but one of a second soft reset; a write commits there."""
+    writes = [wr(name, value) for name, value in KEPT.items()]
+    again = {4: wr("CONTROL", 1), 13: wr("SM_ENABLE0", 0), 18: wr("CONTROL", 1)}
+    names = (*KEPT, "IRQ_STATUS", "STATE", "ERROR_LAST", "ERROR_COUNT", "SM_ENABLE0")
+    ports = {
+        "write": dict(enumerate(writes)) | again | {25: wr("LAUNCH_TIMEOUT", 9)},
+        "idle": level(0, 50),
+        "dispatch_error": {14: AN_ERROR},
+        "lost": level(15, 25),
+        "completed": {16: 1},
+        "read": {14: rd("STATE"), 17: rd("IRQ_STATUS")}
+        | {28 + k: rd(name) for k, name in enumerate(names)},
+        "reset_now": {24: 1},
+    }
+    seen = recorded(resettable(kind(TINY)), ByCycle(silent(TINY), ports), 50)
+    assert list(answers(seen).values()) == [0x10000, 0b11110, *[0] * 8, 3]
+    assert seen.port("enable")[13:27] == [3, *[0] * 11, 3, 3]
+    assert seen.cycles("restart") == [11]
+    assert seen.cycles("soft_reset_active") == [*range(5, 12), *range(19, 25)]
+    assert seen.cycles("irq")[-1] == 24
+    assert seen.port("launch_timeout")[24:] == [KEPT["LAUNCH_TIMEOUT"], *[0] * 25]
 
 
 # Writes that do nothing
@@ -341,6 +367,28 @@ def test_what_does_not_start_the_count(kind):
     )
     assert answers(seen) == {26: 30, 27: 0, 28: 2}
     assert seen.cycles("irq") == [*range(37, 52), *range(84, 90)]
+
+
+#: What sets a bit of IRQ_STATUS.
+SETS = [
+    {"records": level(5, 30)},
+    {"dispatch_error": {5: AN_ERROR}},
+    {"lost": level(5, 30)},
+    {"write": {5: wr("CONTROL", 1)}, "idle": level(5, 30)},
+    {"completed": {5: 1}},
+]
+
+
+@pytest.mark.rule("host_registers", 5, 8)
+@KINDS
+@pytest.mark.parametrize("bit", range(5))
+def test_a_bit_interrupts_if_it_is_enabled_and_no_other_bit_does_it(kind, bit):
+    for enabled in (1 << bit, 0x3F ^ 1 << bit):
+        ports = {"write": {}} | SETS[bit]
+        ports["write"] = {0: wr("IRQ_ENABLE", enabled)} | ports["write"]
+        seen = play(kind, 30, **ports, read={26: rd("IRQ_STATUS")})
+        assert answers(seen) == {26: 1 << bit}
+        assert bool(seen.cycles("irq")) == (enabled == 1 << bit)
 
 
 @pytest.mark.rule("host_registers", 5, 6, 7, 9)

@@ -14,6 +14,7 @@ from tb.sm_side.test_block_to_warps_rules import (
     warps_of,
 )
 from tb.support.planted import Change
+from tb.support.resettable import resettable
 from tb.support.wrong_rules import WrongRule, demand_found
 from warploom.sm_side import BlockToWarps
 from warploom_golden.sm_side import BlockToWarps as Model
@@ -104,6 +105,29 @@ def test_a_report_does_not_wait_for_its_ready(kind):
     ends = {5: ended(1, 3), 9: ended(2, 3)}
     seen = played(kind, [block(1), block(2)], 15, ends=ends, report_ready=0)
     assert seen.cycles("report__valid") == [7, 11]
+
+
+@pytest.mark.rule("block_to_warps", 1, 6)
+@KINDS
+def test_a_reset_forgets_counts_and_fates_and_boots_again(kind):
+    """It comes in 10: B is held, and a warp of A has ended with a fault. The boot is 11 to 14.
+
+    An end in the boot is ignored. C has A's slot.
+    """
+    ends = {5: ended(1, 1, FAULT), 12: ended(1), 20: ended(1), 21: ended(1), 22: ended(1)}
+    seen = played(
+        lambda config: resettable(kind(config)),
+        [block(1), block(2), block(1)],
+        30,
+        hold=[*range(1, 9), 10, 11],
+        refused=[10],
+        ends=ends,
+        resets=[10],
+    )
+    assert [cycle for cycle, _ in seen.transfers("offer")] == [0, 9, 15]
+    assert seen.cycles("offer__ready") == [0, *range(4, 10), 15, *range(19, 30)]
+    assert [cycle for cycle, _ in warps_of(seen)] == [1, 2, 3, 16, 17, 18]
+    assert reports_of(seen) == [(24, 1, OK)]
 
 
 WRONG = {

@@ -42,12 +42,13 @@ def played(
     kill=3,
     noise=0,
     report_ready=1,
+    resets=(),
 ):
     """Run the model; cycle 0 is the first one after the boot.
 
     Offers come from the cycle `first` on, and the recording begins with it. `ends` are payloads of
     `ended` by cycle; it is `noise` while it is not valid. `kill` has its level in the cycles
-    `killed`: both places.
+    `killed`: both places. `resets` are cycles with a reset of a resettable block.
     """
     ends = dict(ends)
     words = [packed(layouts.launch_words(config), **fields) for fields in launches]
@@ -64,6 +65,7 @@ def played(
             "warp__ready": int(cycle not in refused),
             "ended": ends.get(cycle, noise),
             "ended_valid": int(cycle in ends),
+            "reset_now": int(cycle in resets),
         }
 
     seen = record(made(block_of, config), Sender({"offer": offers}, inputs), boot + cycles)

@@ -5,6 +5,7 @@ import pytest
 from tb.sm_side import test_resource_ranges_rules as rules
 from tb.sm_side.test_resource_ranges_rules import EXAMPLE, THIRD, blocks, offer, played, ranges_of
 from tb.support.planted import Change
+from tb.support.resettable import resettable
 from tb.support.wrong_rules import WrongRule, demand_found
 from warploom.sm_side import ResourceRanges
 from warploom_golden.sm_side import ResourceRanges as Model
@@ -114,6 +115,27 @@ def test_a_size_is_that_of_the_words_in_the_cycle_of_the_transfer(kind):
     seen = played(kind, blocks(2), 20, third=THIRD, hold=range(7))
     assert [cycle for cycle, _ in seen.transfers("offer")] == [7, 8]
     assert ranges_of(seen) == [(12, 0, 0, 0), (15, 1, 30, 54)]
+
+
+@KINDS
+def test_a_reset_forgets_blocks_rows_and_sizes(kind):
+    """It comes in 20: both rows have blocks, B2 has ended, and A is in *measured*.
+
+    Then a block of B's size comes. It needs a change, and its range is the first one of row 0.
+    """
+    offers = [*blocks(2), *blocks(2, place=1, first=2), offer(0, 0), offer(1, 2)]
+    seen = played(
+        lambda config: resettable(kind(config)),
+        offers,
+        40,
+        sizes=(EXAMPLE[0], {"warps": 1, "warp_registers": 1, "shared": 10}),
+        reports={14: 2},
+        hold=[*range(6, 18), *range(19, 25)],
+        resets=[20],
+    )
+    placed = [(5, 0, 0, 0), (6, 1, 8, 20), (9, 2, 31, 54), (10, 3, 30, 44)]
+    assert ranges_of(seen) == [*placed, (30, 2, 0, 0)]
+    assert seen.cycles("held_back") == []
 
 
 RESIZED = (

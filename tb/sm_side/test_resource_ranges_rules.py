@@ -41,11 +41,13 @@ def played(
     o_waits=(),
     third=None,
     status=0,
+    resets=(),
 ):
     """Run the model.
 
     `reports` are slots by cycle, all with one status. `killed` is the level of `kill`, and its
-    cycles. `third` is the size of place 0 from cycle 8 on.
+    cycles. `third` is the size of place 0 from cycle 8 on. `resets` are cycles with a reset of a
+    resettable block.
     """
     reports = dict(reports)
     words = [packed(layouts.launch_words(TINY), **size) for size in sizes]
@@ -60,6 +62,7 @@ def played(
             "report_valid": int(cycle in reports),
             "offer__hold": int(cycle in hold),
             "o__ready": int(cycle not in o_waits),
+            "reset_now": int(cycle in resets),
         }
 
     return record(made(block_of, TINY), Sender({"offer": offers}, inputs), cycles)
