@@ -71,7 +71,7 @@ def wait(
 def document() -> dict[str, Any]:
     return {
         "deviceProperties": [copy.deepcopy(DEVICE)],
-        "traceEvents": [call(1, 10.0), call(2, 20.0), kernel(1), kernel(2)],
+        "traceEvents": [call(1, 10.0), call(2, 20.0), kernel(1), kernel(2, 1005.0)],
     }
 
 

@@ -184,7 +184,8 @@ def compare(
     for said in killed_nobody(rows):
         click.echo(said, err=True)
     show_comparison(table_console(), rows)
-    files = [as_json(row, rate) for row in rows]
+    faults = [job.time_faults[runs[0].request.trace] for runs in by_combination(job.runs)]
+    files = [as_json(row, rate) | each for row, each in zip(rows, faults, strict=True)]
     if json_file:
         write_json(json_file, files)
     if csv_file:

@@ -26,8 +26,9 @@ def trace() -> None:
 @trace.command()
 @click.argument("file", type=TRACE_FILE)
 @request_option("gpu")
+@request_option("strict")
 @json_option(help="Also write the figures to FILE.")
-def info(file: Path, gpu: Gpu | None, json_file: Path | None) -> None:
+def info(file: Path, gpu: Gpu | None, strict: bool, json_file: Path | None) -> None:
     """Say what a trace holds: launches, blocks, shapes, streams, time.
 
     The exit code is 0, 2 if the input was refused, 3 if a file could not be written.
@@ -37,12 +38,16 @@ def info(file: Path, gpu: Gpu | None, json_file: Path | None) -> None:
       warploom trace info mine.json.gz
       warploom trace info mine.json.gz --json figures.json
       warploom trace info old.json --gpu V100
+      warploom trace info mine.json.gz --strict
     """
     refuse_overwriting(json_file, [file])
     from warploom_sim.traces import trace_reader
 
-    loaded = trace_reader.load(file, strict=False, gpu=gpu.device if gpu else None)
-    for note in loaded.gpu_notes():
+    loaded = trace_reader.load(file, strict=strict, gpu=gpu.device if gpu else None)
+    if strict:
+        loaded.times.refuse(file)
+        loaded.refuse_ignored_waits(keeps=True)
+    for note in loaded.reading_notes():
         click.echo(note, err=True)
     figures = loaded.summary()
     table = Table("figure", "value", title=escape(str(file)))

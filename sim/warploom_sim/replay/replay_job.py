@@ -88,6 +88,7 @@ def read_trace(request: ReplayRequest) -> Trace:
         request.trace, device=request.device, strict=request.strict, gpu=request.recorded_gpu
     )
     if request.strict:
+        trace.times.refuse(trace.path)
         trace.refuse_ignored_waits(keeps=request.keeps_waits)
     return trace
 

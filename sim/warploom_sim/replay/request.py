@@ -197,8 +197,8 @@ class ReplayRequest:
     strict: bool = option(
         "--strict",
         Flag(),
-        "Refuse a trace with kernels of which something is not recorded, or with event waits that"
-        " are not kept.",
+        "Refuse a trace with kernels of which something is not recorded, with times that cannot"
+        " be, or with event waits that are not kept.",
         False,
         role=Role.CHECK,
     )

@@ -333,6 +333,7 @@ def _figures(
         **{name: value for name, value in how.items() if value not in (None, [], "")},
         **({"left_out": replay.trace.left_out} if replay.trace.left_out else {}),
         **({"without_grid": missing} if (missing := replay.trace.without_grid) else {}),
+        **replay.trace.times.counts(),
         **({"event_waits_kept": kept} if (kept := replay.event_waits_kept) else {}),
         **({"event_waits_ignored": ignored} if (ignored := replay.event_waits_ignored) else {}),
         "launches": launches,

@@ -19,6 +19,11 @@ from warploom_sim.replay import recount
 
 _WAITS: Final = ("cudaStreamWaitEvent", "cuStreamWaitEvent")
 _RECORDS: Final = ("cudaEventRecordWithFlags", "cudaEventRecord")
+#: What is read of the profiler's event of a wait.
+_IDS: Final = (
+    *("stream", "device", "wait_on_stream"),
+    *("wait_on_cuda_event_record_corr_id", "wait_on_cuda_event_id"),
+)
 
 
 class _Ran(NamedTuple):
@@ -40,38 +45,30 @@ def awaited(path: Path, device: int | None = None) -> list[tuple[int, int]]:
     device : int or None
         As for `recount.read`.
     """
-    calls: dict[int, float] = {}
     waits: dict[int, float] = {}
     records: dict[str, dict[int, float]] = {name: {} for name in _RECORDS}
     syncs: dict[Any, Mapping[str, Any]] = {}
-    kernels: list[tuple[Any, float, float, tuple[int, int]]] = []
-    for event in recount.events(path):
+    every = list(recount.events(path))
+    for _, event in every:
         arguments = event.get("args")
-        if event.get("ph") != "X" or not isinstance(arguments, dict):
+        if not isinstance(arguments, dict) or arguments.get("correlation") is None:
             continue
-        number, name = arguments.get("correlation"), str(event.get("name"))
-        if event.get("cat") in recount.CALLS and number is not None:
-            calls[number] = min(event["ts"], calls.get(number, event["ts"]))
+        number, name = int(arguments["correlation"]), str(event.get("name"))
+        if event.get("cat") in recount.CALLS:
+            time = recount.time_of(event, "ts") or 0.0
             if name.startswith(_WAITS):
-                waits[number] = event["ts"]
+                waits[number] = time
             elif name in records:
-                records[name][number] = event["ts"]
+                records[name][number] = time
         elif event.get("cat") == "cuda_sync" and name == "Stream Wait Event":
-            ids = {key: value for key, value in arguments.items() if value not in (None, -1)}
+            known = {key: arguments[key] for key in _IDS if arguments.get(key) is not None}
+            ids = {key: int(value) for key, value in known.items() if int(value) != -1}
             if "stream" in ids:
                 syncs[number] = ids
-        elif event.get("cat") in recount.KERNELS and "grid" in arguments:
-            queue = arguments["device"], arguments["stream"]
-            if device in (None, queue[0]):
-                kernels.append((number, event["ts"], event["dur"], queue))
-    ran = sorted(
-        (
-            _Ran(calls[one], start, start + dur, queue)
-            for one, start, dur, queue in kernels
-            if one in calls
-        ),
-        key=lambda kernel: kernel[:2],
-    )
+    ran = [
+        _Ran(one.called, one.start, one.start + one.took, one.kernel.queue)
+        for one in recount.launched(every, device)
+    ]
     queues: dict[tuple[int, int], list[int]] = {}
     for n, kernel in enumerate(ran):
         queues.setdefault(kernel.queue, []).append(n)

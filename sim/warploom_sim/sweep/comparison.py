@@ -31,6 +31,8 @@ class Job:
         Hash of the sources, and of the versions of what runs them.
     notes : list of str
         Notes on the traces for the user, one line each.
+    time_faults : dict of Path to dict of str to int
+        Of each trace the kernels with times that cannot be, by fault.
     """
 
     runs: list[Run]
@@ -38,6 +40,7 @@ class Job:
     results: ResultFolder
     sources: str
     notes: list[str]
+    time_faults: dict[Path, dict[str, int]]
 
     @property
     def missing(self) -> list[Run]:
@@ -75,7 +78,8 @@ def prepare_comparison(
     makers = made_by(any(run.request.rtl for run in runs))
     results = ResultFolder(folder, makers)
     rows = {run.run_id: row for run in runs if (row := results.read(run))}
-    job = Job(runs, rows, results, makers, recordings.notes())
+    notes, faults = recordings.notes(), recordings.time_faults()
+    job = Job(runs, rows, results, makers, notes, faults)
     for run in _firsts(job.missing, _launched).values():
         prepare_launches(recordings.of(run.request), run.config, run.request)
     return job

@@ -1,5 +1,7 @@
 """The traces of a comparison, each read once."""
 
+from pathlib import Path
+
 from warploom_sim.replay.replay_job import read_trace
 from warploom_sim.replay.request import ReplayRequest
 from warploom_sim.traces.trace_reader import Trace
@@ -23,6 +25,17 @@ class Recordings:
         if key not in self._read:
             self._read[key] = read_trace(request)
         return self._read[key]
+
+    def time_faults(self) -> dict[Path, dict[str, int]]:
+        """Return how many kernels of each trace have times that cannot be, by fault.
+
+        Each trace has a figure for each fault that one of them has.
+        """
+        counts: dict[Path, dict[str, int]] = {}
+        for trace in self._read.values():
+            counts[trace.path] = dict(trace.times.counts())
+        names = dict.fromkeys(name for each in counts.values() for name in each)
+        return {path: dict.fromkeys(names, 0) | each for path, each in counts.items()}
 
     def notes(self) -> list[str]:
         """Return what is to be said of the traces, a line each, and each once."""

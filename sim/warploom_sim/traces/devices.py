@@ -12,11 +12,12 @@ Sources of the tables:
   has as many slots as waves.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from warploom_sim.traces.trace_file import Place, shown
+from warploom_spec import WarploomError
 from warploom_spec.launch import RESERVED_SHARED_BYTES
 
 #: Block slots of one SM by compute capability: the one resource that device properties leave out.
@@ -38,6 +39,8 @@ BLOCK_SLOTS: Final = {
 _RESERVES_FROM: Final = (8, 0)
 #: The property that AMD's devices have in the place of NVIDIA's ``sharedMemPerMultiprocessor``.
 _AMD_SHARED: Final = "maxSharedMemoryPerMultiProcessor"
+#: Properties that every GPU has, and no other device.
+_OF_GPUS: Final = {"numSms", "warpSize", "maxThreadsPerMultiprocessor", "computeMajor"}
 #: AMD's barriers of a compute unit: before gfx10, and from there on.
 _AMD_BARRIERS: Final = (16, 32)
 _GFX10: Final = 10
@@ -126,8 +129,39 @@ def amd(
     )
 
 
-def described(top: Place, listed: Any, given: Device | None) -> dict[int, Device]:
-    """Return the GPUs that a trace describes, by their numbers.
+@dataclass
+class Devices:
+    """The devices that a trace describes.
+
+    Attributes
+    ----------
+    known : dict of int to Device
+        GPUs by their numbers.
+    wrong : dict of (int or None) to WarploomError
+        What is wrong with the description of a device of this number; None: of one without. Nobody
+        cares before a kernel ran on it.
+    no_gpus : list of str
+        In words those that are no GPUs at all.
+    """
+
+    known: dict[int, Device] = field(default_factory=dict)
+    wrong: dict[int | None, WarploomError] = field(default_factory=dict)
+    no_gpus: list[str] = field(default_factory=list)
+
+    def refuse_wrong(self, number: int) -> None:
+        """Refuse a device whose description is wrong.
+
+        Raises
+        ------
+        WarploomError
+            If it is described with an error, or any description lacks its number.
+        """
+        if error := self.wrong.get(number) or self.wrong.get(None):
+            raise error
+
+
+def described(top: Place, listed: Any, given: Device | None) -> Devices:
+    """Return what a trace describes.
 
     Parameters
     ----------
@@ -142,11 +176,25 @@ def described(top: Place, listed: Any, given: Device | None) -> dict[int, Device
     Raises
     ------
     WarploomError
-        If a property is missing or illegal, or the compute capability is unknown.
+        If there is no list.
     """
     if not isinstance(listed, list):
         raise top.refuse(f"'deviceProperties' is {shown(listed)}; legal: a list of objects")
-    return dict(_each(top, listed, given))
+    found = Devices()
+    for index, properties in enumerate(listed):
+        place = Place(top.path, f"deviceProperties {index}")
+        number = None
+        try:
+            if not isinstance(properties, dict):
+                raise place.refuse(f"is {shown(properties)}; legal: an object")
+            number = place.integer(properties, "id")
+            if not (_OF_GPUS & properties.keys()):
+                found.no_gpus.append(f"device {number} ({shown(properties.get('name'))})")
+            complete = _complete(properties)
+            found.known[number] = _device(place, properties) if complete or not given else given
+        except WarploomError as error:
+            found.wrong.setdefault(number, error)
+    return found
 
 
 def agent(devices: Mapping[int, Device]) -> Device | None:
@@ -159,18 +207,6 @@ def agent(devices: Mapping[int, Device]) -> Device | None:
     if len(kinds) == 1 and not (only := kinds.pop()).resources_recorded:
         return only
     return None
-
-
-def _each(top: Place, listed: list[Any], given: Device | None) -> Iterator[tuple[int, Device]]:
-    for number, properties in enumerate(listed):
-        place = Place(top.path, f"deviceProperties {number}")
-        if not isinstance(properties, dict):
-            raise place.refuse(f"is {shown(properties)}; legal: an object")
-        device = place.integer(properties, "id")
-        if given and not _complete(properties):
-            yield device, given
-        else:
-            yield device, _device(place, properties)
 
 
 def _complete(properties: Mapping[str, Any]) -> bool:

@@ -37,6 +37,12 @@ class KernelLaunch:
     device: int
 
     @property
+    def identity(self) -> tuple[object, ...]:
+        """All but the event's number and the block's resources: no two kernels have it alike."""
+        where = self.device, self.stream
+        return *where, self.start, self.duration, self.name, self.grid, self.block
+
+    @property
     def blocks(self) -> int:
         """Blocks of the grid."""
         x, y, z = self.grid

@@ -1,11 +1,12 @@
-"""A trace file's JSON, plain or gzip, and checked access to the fields of its events.
+"""A trace file's JSON, plain or packed, and checked access to the fields of its events.
 
 Only the events that somebody asks for become Python objects; the others stay text.
 """
 
-import codecs
 import gzip
 import json
+import re
+import sys
 import zlib
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -14,25 +15,34 @@ from typing import Any, Final
 
 import msgspec
 
+from warploom_sim.traces.event_halves import NUMBER, Half, put_together
+from warploom_sim.traces.file_kinds import foreign, other_json
 from warploom_spec import WarploomError
 
 _GZIP_MAGIC: Final = b"\x1f\x8b"
+_ZSTD_MAGIC: Final = b"\x28\xb5\x2f\xfd"
+#: What Windows tools write before UTF-8.
+_BOM: Final = b"\xef\xbb\xbf"
 #: Longest piece of a wrong value that a message repeats.
 _SHOWN: Final = 60
-#: Bytes of a text that are looked at together.
-_PIECE: Final = 1 << 20
 #: From the next integer on a float is not each integer: times in microseconds end far below.
-_LATEST: Final = 2**53
+LATEST: Final = 2**53
 #: What may stand between the parts of a JSON text.
-_BLANK: Final = " \t\r\n"
+_BLANK: Final = b" \t\r\n"
+#: A backslash and what JSON lets follow it.
+_ESCAPE: Final = re.compile(r"\\(u[0-9a-fA-F]{4}|[\"\\/bfnrt])?")
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where in a file something stands, for messages: the file, and what in it."""
+    """Where in a file something stands, for messages: the file, and what in it.
+
+    With ``text_numbers`` a string that is a number is taken as this number.
+    """
 
     path: Path
     what: str = ""
+    text_numbers: bool = False
 
     def refuse(self, problem: str) -> WarploomError:
         """Return the error that says what is wrong here."""
@@ -44,18 +54,28 @@ class Place:
             raise self.refuse(f"field {name!r} is missing")
         return values[name]
 
+    def _number(self, values: Any, name: str) -> Any:
+        value = self.field(values, name)
+        if self.text_numbers and isinstance(value, str) and NUMBER.fullmatch(value):
+            return int(value) if value.strip().lstrip("-").isdecimal() else float(value)
+        return value
+
     def integer(self, values: Any, name: str, low: int = 0, high: int = 2**63 - 1) -> int:
         """Return an integer field within its range, ends included."""
-        value = self.field(values, name)
+        value = self._number(values, name)
         if not _is_integer(value) or not low <= value <= high:
             raise self.refuse(f"{name!r} is {shown(value)}; legal: an integer from {low} to {high}")
         return int(value)
 
-    def number(self, values: Any, name: str) -> float:
-        """Return a number field from 0 to 2^53: a time in microseconds."""
-        value = self.field(values, name)
-        if isinstance(value, bool) or not isinstance(value, int | float) or not _is_time(value):
-            raise self.refuse(f"{name!r} is {shown(value)}; legal: a number from 0 to {_LATEST}")
+    def number(self, values: Any, name: str, low: int = 0) -> float:
+        """Return a number field from ``low`` to 2^53: a time in microseconds."""
+        value = self._number(values, name)
+        if (
+            isinstance(value, bool)
+            or not isinstance(value, int | float)
+            or not low <= value <= LATEST
+        ):  # false for a NaN
+            raise self.refuse(f"{name!r} is {shown(value)}; legal: a number from 0 to {LATEST}")
         return float(value)
 
     def triple(self, values: Any, name: str, high: int) -> tuple[int, int, int]:
@@ -82,6 +102,12 @@ class Place:
         return value
 
 
+def event_place(path: Path, number: int, name: Any = "") -> Place:
+    """Return where an event stands in a file, for messages."""
+    quoted = f" ({shown(name)})" if isinstance(name, str) and name else ""
+    return Place(path, f"event {number}{quoted}", text_numbers=True)
+
+
 def shown(value: Any) -> str:
     """Return a value as JSON, cut to what fits a message."""
     # TOML has dates as well, which JSON does not know.
@@ -93,8 +119,8 @@ def _is_integer(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _is_time(value: int | float) -> bool:
-    return 0 <= value <= _LATEST  # false for a NaN
+#: A begin and an end.
+_HALVES: Final = ("B", "E")
 
 
 class _Head(msgspec.Struct, gc=False):
@@ -121,44 +147,57 @@ class Document(msgspec.Struct):
     def complete(self, place: Place, categories: Collection[str]) -> Iterator[tuple[int, Any]]:
         """Yield complete events (``ph`` X) of some categories, and what is no object.
 
-        Each with its number in the file, from 0. What is wrong is refused at ``place``.
+        Each with its number in the file, from 0. A begin and its end (``ph`` B and E) are one
+        complete event, and come last. What is wrong is refused at ``place``.
         """
         head = msgspec.json.Decoder(_Head)
+        halves = []
         for number, text in enumerate(self.traceEvents):
             try:
                 found = head.decode(text)
-                if found.ph != "X" or found.cat not in categories:
+                if found.ph not in _HALVES and (found.ph != "X" or found.cat not in categories):
                     continue
             except (msgspec.MsgspecError, TypeError):
                 # Python's own reader decides.
                 pass
             # Numbers and repeated fields mean what that says.
             event = _parse(place, bytes(text))
-            if (
+            if isinstance(event, dict) and event.get("ph") in _HALVES:
+                halves.append(Half(number, event))
+            elif (
                 not isinstance(event, dict)
                 or event.get("ph") == "X"
                 and str(event.get("cat")) in categories
             ):
                 yield number, event
+        for number, event in put_together(halves):
+            if str(event.get("cat")) in categories:
+                yield number, event
 
 
 def read_document(path: Path) -> Document:
-    """Read a trace file, plain or gzip (told apart by its first bytes).
+    """Read a trace file, plain, gzip or zstd (told apart by its first bytes).
 
     Raises
     ------
     WarploomError
         If the file cannot be read, is empty, cut off or damaged, is not JSON, or no trace; says
-        where.
+        where, and what it is instead if that is known.
     """
     place = Place(path)
     data = _read(place)
     try:
+        if data.lstrip(_BLANK).startswith(b"["):
+            return Document(msgspec.json.decode(data, type=list[msgspec.Raw]))
         return msgspec.json.decode(data, type=Document)
     except (msgspec.MsgspecError, RecursionError):
         # Python's own reader says where it is wrong, or takes what is not quite JSON (a NaN).
         content = _parse(place, data)
+    if isinstance(content, list):
+        content = {"traceEvents": content}
     if not isinstance(content, dict) or not isinstance(content.get("traceEvents"), list):
+        if known := other_json(content):
+            raise place.refuse(f"is {known}")
         raise place.refuse("JSON, but no trace: no object with a list 'traceEvents'")
     events = [msgspec.Raw(json.dumps(event)) for event in content["traceEvents"]]
     return Document(events, content.get("deviceProperties", []))
@@ -177,7 +216,7 @@ def refuse_pipe(path: Path) -> None:
 
 
 def _read(place: Place) -> bytes:
-    """Return a file's text, unpacked; refuse what is no UTF-8."""
+    """Return a file's text, unpacked and without a byte order mark; refuse what is none."""
     path = place.path
     try:
         data = path.read_bytes()
@@ -185,40 +224,48 @@ def _read(place: Place) -> bytes:
         raise place.refuse(error.strerror or str(error)) from error
     if data.startswith(_GZIP_MAGIC):
         data = _unzip(place, data)
-    _check_text(place, data)
+    elif data.startswith(_ZSTD_MAGIC):
+        data = _unpack_zstd(place, data)
+    data = data.removeprefix(_BOM)
+    if not data.lstrip(_BLANK):
+        raise place.refuse("the file is empty")
+    if known := foreign(path.name, data):
+        raise place.refuse(f"is {known}")
     return data
 
 
-def _check_text(place: Place, data: bytes) -> None:
-    """Refuse what is no UTF-8, without a second copy of all of it."""
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    blank = True
-    try:
-        for start in range(0, len(data) + 1, _PIECE):
-            piece = decoder.decode(data[start : start + _PIECE], start + _PIECE > len(data))
-            blank = blank and not piece.strip(_BLANK)
-    except UnicodeDecodeError:
-        try:
-            data.decode()
-        except UnicodeDecodeError as error:
-            raise place.refuse(f"not JSON: byte {error.start} is not UTF-8") from error
-    if blank:
-        raise place.refuse("the file is empty")
-
-
 def _parse(place: Place, data: bytes) -> Any:
-    text = data.decode()
+    """Return what a JSON text says.
+
+    Broken text does not matter: a byte that is not UTF-8 is read as U+FFFD, a control character and
+    a backslash that begins no escape as themselves.
+    """
+    text = data.decode(errors="replace")
     try:
-        return json.loads(text)
+        try:
+            return json.loads(text, strict=False)
+        except json.JSONDecodeError as error:
+            if "escape" not in error.msg:
+                raise
+            text = _ESCAPE.sub(lambda found: found[0] if found[1] else r"\\", text)
+            return json.loads(text, strict=False)
     except json.JSONDecodeError as error:
         problem = "cut off: the JSON ends in the middle" if _is_cut(text, error) else "not JSON"
-        raise place.refuse(
-            f"{problem}, line {error.lineno} column {error.colno}: {error.msg}"
-        ) from error
+        where = f"line {error.lineno} column {error.colno}: {error.msg}"
+        raise place.refuse(f"{problem}, {where}{_not_utf_8(data)}") from error
     except RecursionError as error:
         raise place.refuse("not a trace: nested too deeply") from error
     except ValueError as error:  # a number of thousands of digits
         raise place.refuse(f"not a trace: {error}") from error
+
+
+def _not_utf_8(data: bytes) -> str:
+    """Return in words the first byte that is not UTF-8; "" if there is none."""
+    try:
+        data.decode()
+    except UnicodeDecodeError as error:
+        return f"; byte {error.start} is not UTF-8"
+    return ""
 
 
 def _is_cut(text: str, error: json.JSONDecodeError) -> bool:
@@ -238,3 +285,16 @@ def _unzip(place: Place, data: bytes) -> bytes:
         raise place.refuse(f"the gzip data is damaged: {error}") from error
     except zlib.error as error:
         raise place.refuse(f"the gzip data is damaged: {error}") from error
+
+
+def _unpack_zstd(place: Place, data: bytes) -> bytes:
+    if sys.version_info >= (3, 14):
+        from compression import zstd
+    else:
+        from backports import zstd
+    try:
+        return zstd.decompress(data)
+    except zstd.ZstdError as error:
+        if "end-of-stream" in str(error):
+            raise place.refuse("cut off: the zstd data ends in the middle") from error
+        raise place.refuse(f"the zstd data is damaged: {error}") from error

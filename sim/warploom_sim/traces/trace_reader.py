@@ -5,13 +5,13 @@ launches stand in the order of those calls: that is the order in which a front e
 is refused, and how, stands in ``docs/sim/traces.md``.
 """
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from warploom_sim.traces.devices import Device, agent, described
+from warploom_sim.traces.call_times import CallTimes
+from warploom_sim.traces.devices import Device, Devices, described
 from warploom_sim.traces.event_waits import (
     EVENT_WAIT_CALLS,
     SYNC_CATEGORY,
@@ -19,10 +19,11 @@ from warploom_sim.traces.event_waits import (
     EventWaits,
     event_waits,
 )
-from warploom_sim.traces.gpus import GPUS
 from warploom_sim.traces.hip_calls import HipCalls
+from warploom_sim.traces.kernel_event import KernelEvent
 from warploom_sim.traces.kernel_launch import KernelLaunch
-from warploom_sim.traces.trace_file import Place, read_document, shown
+from warploom_sim.traces.time_faults import FAULTS, Found, TimeCheck, TimeFaults
+from warploom_sim.traces.trace_file import Place, event_place, read_document, shown
 from warploom_spec import WarploomError
 
 CALL_CATEGORIES: Final = ("cuda_runtime", "cuda_driver")
@@ -39,10 +40,6 @@ _OLD_CATEGORIES: Final = {
     "Memcpy": "gpu_memcpy",
     "Memset": "gpu_memset",
 }
-#: Field that joins a kernel to the call that launched it.
-_JOIN: Final = "correlation"
-_MAX_GRID: Final = 2**31 - 1
-_MAX_BLOCK: Final = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -76,6 +73,8 @@ class Trace:
         none.
     unused_gpu : str
         Name of the GPU that was given for a trace that describes its own; empty: none was.
+    times : TimeFaults
+        Recorded times that cannot be.
     """
 
     path: Path
@@ -90,6 +89,7 @@ class Trace:
     without_grid: int = 0
     without_resources: int = 0
     unused_gpu: str = ""
+    times: TimeFaults = TimeFaults()
 
     def place(self, launch: KernelLaunch) -> Place:
         """Return where a launch stands in the file, for messages."""
@@ -100,7 +100,7 @@ class Trace:
         first = self.first_left_out
         if first is None:
             return ""
-        total = len(self.launches) + self.left_out
+        total = len(self.launches) + self.left_out + self.times.left_out
         return (
             f"{self.path}: {self.left_out:,} of {total:,} kernels left out: no launch call is"
             f" recorded for them; the first is event {first.event} ({shown(first.name)})"
@@ -118,13 +118,16 @@ class Trace:
         """
         return [
             *filter(None, [self.left_out_note()]),
-            *self.gpu_notes(),
+            *self.reading_notes(),
             *self.wait_notes(keeps, dropped),
             *self.copy_notes(),
         ]
 
-    def gpu_notes(self) -> list[str]:
-        """Return, a line each, what is not known of the recorded GPU and its kernels."""
+    def reading_notes(self) -> list[str]:
+        """Return, a line each, what is not known of the recorded GPU, its kernels and its times."""
+        return [*self._gpu_notes(), *self.times.notes(self.path)]
+
+    def _gpu_notes(self) -> list[str]:
         lines = []
         if self.unused_gpu:
             own = ", ".join(sorted({self.devices[one.device].name for one in self.launches}))
@@ -133,7 +136,9 @@ class Trace:
                 f" the recorded GPU, {shown(own)}"
             )
         if self.without_grid:
-            total = len(self.launches) + self.left_out + self.without_grid
+            total = (
+                len(self.launches) + self.left_out + self.times.left_out + self.without_grid
+            )
             lines.append(
                 f"{self.path}: {self.without_grid:,} of {total:,} kernels left out: the profiler"
                 " recorded no grid for them"
@@ -210,6 +215,8 @@ class Trace:
             "left_out": self.left_out,
             "without_grid": self.without_grid,
             "without_resources": self.without_resources,
+            **dict.fromkeys(FAULTS, 0),
+            **self.times.counts(),
             "kernels": len({launch.name for launch in self.launches}),
             "blocks": sum(launch.blocks for launch in self.launches),
             "largest_grid": max(launch.blocks for launch in self.launches),
@@ -231,7 +238,7 @@ class Trace:
 def load(
     path: Path, *, device: int | None = None, strict: bool = True, gpu: Device | None = None
 ) -> Trace:
-    """Read a trace, plain or gzip.
+    """Read a trace, plain, gzip or zstd.
 
     Parameters
     ----------
@@ -256,9 +263,8 @@ def load(
     top = Place(path)
     document = read_document(path)
     devices = described(top, document.deviceProperties, gpu)
-    calls: dict[int, float] = {}
+    calls, check = CallTimes(), TimeCheck()
     waits = []
-    found = []
     without_grid = 0
     noted = Calls()
     hip = HipCalls()
@@ -269,12 +275,11 @@ def load(
             raise event_place(path, number).refuse(f"is {shown(event)}; legal: an object")
         category = _OLD_CATEGORIES.get(event["cat"], event["cat"])
         if category == "kernel":
-            kernel = _Kernel(path, number, event, devices, gpu)
+            kernel = KernelEvent(path, number, event, devices, gpu)
             if not strict and kernel.lacks("grid"):
                 without_grid += 1
                 continue
-            launch = kernel.launch(strict)
-            found.append((launch, kernel.place.integer(event["args"], _JOIN)))
+            check.add(kernel.launch(strict), kernel.correlation)
             continue
         if category == SYNC_CATEGORY:
             noted.note_sync(event_place(path, number), event)
@@ -283,34 +288,33 @@ def load(
             passed_over[COPY_CATEGORIES[category]] += 1
             continue
         name = str(event.get("name"))
-        correlation, began_at = _note_call(calls, event_place(path, number), event)
+        correlation, began_at = calls.note(event_place(path, number), name, event)
         noted.note_call(name, correlation, began_at)
         hip.note_call(name, correlation, event.get("args"))
         passed_over["host_synchronisations"] += _HOST_WAITS in name
         if name.startswith(EVENT_WAIT_CALLS):
             waits.append(number)
-    if not found and without_grid:
-        raise top.refuse(
-            f"none of the {without_grid:,} kernels has the field 'grid', which PyTorch records for"
-            " AMD's GPUs from 2.5 on"
-        )
+    calls.settle()
+    found = _of_device(top, check.kept(calls), device)
+    times = check.faults(found, calls, device)
     if not found:
-        raise top.refuse("the trace has no kernel events ('cat': 'kernel')")
+        raise top.refuse(_no_kernels(without_grid, times, devices))
     found = [
-        (one if devices[one.device].resources_recorded else hip.corrected(one, join), join)
-        for one, join in _of_device(top, found, device)
+        (one if devices.known[one.device].resources_recorded else hip.corrected(one, join), join)
+        for one, join in found
     ]
-    launches = [launch for launch, correlation in found if correlation in calls]
-    lost = [pair for pair in found if pair[1] not in calls]
+    launches = [launch for launch, correlation in found if correlation in calls.began]
+    lost = [pair for pair in found if pair[1] not in calls.began]
     if lost and (strict or not launches):
         raise _no_call(path, *min(lost, key=lambda pair: pair[0].event))
-    called = {launch.event: calls[join] for launch, join in found if join in calls}
+    called = {launch.event: calls.began[join] for launch, join in found if join in calls.began}
     launches.sort(key=lambda launch: (called[launch.event], launch.start, launch.event))
     first_lost = min((launch for launch, _ in lost), key=lambda one: one.event, default=None)
     began = tuple(called[launch.event] for launch in launches)
+    known = devices.known
     return Trace(
         path,
-        devices,
+        known,
         tuple(launches),
         began,
         tuple(waits),
@@ -319,16 +323,28 @@ def load(
         event_waits(noted, launches, began),
         passed_over,
         without_grid,
-        sum(not devices[launch.device].resources_recorded for launch in launches),
-        gpu.name if gpu and all(devices[one.device] is not gpu for one in launches) else "",
+        sum(not known[launch.device].resources_recorded for launch in launches),
+        gpu.name if gpu and all(known[one.device] is not gpu for one in launches) else "",
+        times,
     )
 
 
-def _of_device(
-    top: Place, found: list[tuple[KernelLaunch, int]], device: int | None
-) -> list[tuple[KernelLaunch, int]]:
+def _no_kernels(without_grid: int, times: TimeFaults, devices: Devices) -> str:
+    """Return why there is no kernel to launch."""
+    if times.each:
+        return f"no kernel can be launched: {'; '.join(map(str, times.each))}"
+    if without_grid:
+        return (
+            f"none of the {without_grid:,} kernels has the field 'grid', which PyTorch records for"
+            " AMD's GPUs from 2.5 on"
+        )
+    others = f"; {', '.join(devices.no_gpus)}: no GPU" * bool(devices.no_gpus)
+    return f"the trace has no kernel events ('cat': 'kernel'){others}"
+
+
+def _of_device(top: Place, found: list[Found], device: int | None) -> list[Found]:
     """Keep the kernels of one GPU; refuse one that has none."""
-    if device is None:
+    if device is None or not found:
         return found
     there = sorted({launch.device for launch, _ in found})
     if device not in there:
@@ -342,110 +358,3 @@ def _no_call(path: Path, launch: KernelLaunch, correlation: int) -> WarploomErro
         f"'correlation' is {correlation}, and no runtime or driver call in the trace has it:"
         " the order of the launches is unknown; record CPU activities, too"
     )
-
-
-def event_place(path: Path, number: int, name: Any = "") -> Place:
-    """Return where an event stands in a file, for messages."""
-    quoted = f" ({shown(name)})" if isinstance(name, str) and name else ""
-    return Place(path, f"event {number}{quoted}")
-
-
-def _note_call(calls: dict[int, float], place: Place, event: Any) -> tuple[int | None, float]:
-    """Note when the call with this correlation id began; of several the first counts.
-
-    Returns the call's id, None without one, and when it began.
-    """
-    arguments = event.get("args")
-    if not isinstance(arguments, dict) or "correlation" not in arguments:
-        return None, 0.0
-    correlation = place.integer(arguments, "correlation")
-    began = place.number(event, "ts")
-    calls[correlation] = min(began, calls.get(correlation, began))
-    return correlation, began
-
-
-class _Kernel:
-    """A kernel event, and the GPU that it ran on.
-
-    Raises
-    ------
-    WarploomError
-        If it ran on a GPU that neither the trace nor ``--gpu`` describes, or on one with another
-        number of SMs than that of ``--gpu``.
-    """
-
-    def __init__(
-        self,
-        path: Path,
-        number: int,
-        event: Any,
-        devices: dict[int, Device],
-        given: Device | None,
-    ):
-        self.place = event_place(path, number, event.get("name"))
-        self._number, self._event = number, event
-        self._arguments = self.place.object(event, "args")
-        self._device = self.place.integer(self._arguments, "device")
-        if self._device not in devices:
-            found = given or agent(devices)
-            if found is None:
-                known = ", ".join(map(str, devices)) or "none"
-                raise self.place.refuse(
-                    f"'device' is {self._device}; 'deviceProperties' describes: {known}"
-                    f" ({self._hint()})"
-                )
-            devices[self._device] = found
-        if given is devices[self._device]:
-            self._check_sms(given)
-        self._recorded = devices[self._device].resources_recorded
-
-    def _sms(self) -> int | None:
-        """Return how many SMs the GPU had, as far as the event says it."""
-        each, grid = self._arguments.get("blocks per SM"), self._arguments.get("grid")
-        if not isinstance(each, float | int) or not each > 0 or not isinstance(grid, list):
-            return None
-        x, y, z = self.place.triple(self._arguments, "grid", _MAX_GRID)
-        sms = x * y * z / each
-        return round(sms) if math.isfinite(sms) else None
-
-    def _hint(self) -> str:
-        """Return what to do about a GPU that is not described."""
-        sms = self._sms()
-        if sms is None:
-            return "name the recorded GPU with --gpu"
-        known = [name for name, one in GPUS.items() if one.sms == sms]
-        such = f": {' or '.join(known)}" * bool(known)
-        return f"name the recorded GPU with --gpu; by 'blocks per SM' it has {sms} SMs{such}"
-
-    def _check_sms(self, given: Device) -> None:
-        sms = self._sms()
-        if sms not in (None, given.sms):
-            raise self.place.refuse(
-                f"'blocks per SM' is {shown(self._arguments['blocks per SM'])}: the recorded GPU"
-                f" has {sms} SMs; --gpu {given.name} has {given.sms}"
-            )
-
-    def lacks(self, name: str) -> bool:
-        """Return whether a field is missing that AMD's profiler does not always record."""
-        return not self._recorded and name not in self._arguments
-
-    def launch(self, strict: bool) -> KernelLaunch:
-        """Return the launch; with ``strict`` every field must be there."""
-
-        def amount(name: str) -> int:
-            if not strict and self.lacks(name):
-                return 0
-            return self.place.integer(self._arguments, name)
-
-        return KernelLaunch(
-            event=self._number,
-            name=self.place.text(self._event, "name"),
-            grid=self.place.triple(self._arguments, "grid", _MAX_GRID),
-            block=self.place.triple(self._arguments, "block", _MAX_BLOCK),
-            registers=amount("registers per thread"),
-            shared_bytes=amount("shared memory"),
-            start=self.place.number(self._event, "ts"),
-            duration=self.place.number(self._event, "dur"),
-            stream=self.place.integer(self._arguments, "stream"),
-            device=self._device,
-        )

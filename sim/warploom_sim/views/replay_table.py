@@ -10,6 +10,8 @@ from rich.table import Table
 from warploom_sim.replay import replay_gains
 from warploom_sim.replay.analysis.limits import LABELS as LIMIT_LABELS
 from warploom_sim.replay.recorded_times import times_in_words
+from warploom_sim.traces.time_faults import LABELS as TIME_LABELS
+from warploom_sim.traces.time_faults import LEFT_OUT
 
 #: Figures whose names alone would not say their unit.
 _LABELS: Final = {
@@ -17,6 +19,7 @@ _LABELS: Final = {
     "knee": "knee, warps of an SM at full speed",
     "left_out": "kernels without a launch call, left out",
     "without_grid": "kernels without a recorded grid, left out",
+    **{name: f"{said}{', left out' * (name in LEFT_OUT)}" for name, said in TIME_LABELS.items()},
     "blocks_per_cycle": "blocks a cycle",
     "cycles_direct": "cycles with --host direct",
     "host_cycles": "cycles that the host costs",

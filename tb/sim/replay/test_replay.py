@@ -219,18 +219,24 @@ def test_kernels_without_a_launch_call_and_other_gpus_are_left_out(tmp_path: Pat
     kernels = [event for event in document["traceEvents"] if event["cat"] == "kernel"]
     for launch in kernels[8:]:
         launch["args"]["device"] = 1
+    del kernels[5]["dur"]
+    document["traceEvents"].append(kernels[6])
+    kernels[7]["args"]["stream"] = str(kernels[7]["args"]["stream"])
     document["traceEvents"] = [
         event for event in document["traceEvents"] if event not in document["traceEvents"][:6:2]
     ]
     options = (write(tmp_path, document), "--sim", "icarus", "--config", "tiny")
     result, figures = sim(tmp_path, *options)
     assert_equal(result, figures)
-    assert (figures["launches"], figures["left_out"]) == (9, 3)
-    assert "3 of 12 kernels left out: no launch call is recorded for them" in result.stderr
+    assert (figures["launches"], figures["left_out"]) == (8, 3)
+    assert (figures["without_time"], figures["twice"]) == (1, 1)
+    assert "3 of 13 kernels left out: no launch call is recorded for them" in result.stderr
+    assert "1 of 13 kernels left out: no time is recorded for them" in result.stderr
+    assert "1 of 13 kernels left out: the file has them twice" in result.stderr
     result, figures = sim(tmp_path, *options, "--device", 1, "--strict")
     assert_equal(result, figures)
     assert (figures["launches"], figures["device"]) == (4, 1)
-    assert "left_out" not in figures
+    assert not {"left_out", "without_time", "twice"} & figures.keys()
     (tmp_path / "figures.json").unlink()
     for refused, said in ((("--strict",), "'correlation' is 0"), (("--device", 2), "ran on: 0, 1")):
         result, figures = sim(tmp_path, *options, *refused)

@@ -157,7 +157,7 @@ def test_a_wait_whose_stream_is_not_said_is_unknown(tmp_path: Path) -> None:
     assert found.pairs == ()
 
 
-@pytest.mark.parametrize("value", ["8", 8.0, -5, True, [8], 2**64])
+@pytest.mark.parametrize("value", ["eight", 8.0, -5, True, [8], 2**64])
 @pytest.mark.parametrize("field", IDS)
 def test_an_id_that_is_none_is_refused(tmp_path: Path, field: str, value: Any) -> None:
     events = wait(4, 40, 8)

@@ -41,7 +41,7 @@ def test_a_kernel_has_the_fields_that_its_event_has(tmp_path: Path) -> None:
     assert (launch.event, launch.name) == (3, "kernel2")
     assert (launch.grid, launch.block) == ((4, 2, 1), (128, 1, 1))
     assert (launch.registers, launch.shared_bytes) == (40, 4224)
-    assert (launch.start, launch.duration, launch.stream, launch.device) == (1000.0, 5.0, 7, 0)
+    assert (launch.start, launch.duration, launch.stream, launch.device) == (1005.0, 5.0, 7, 0)
     assert launch.blocks == 8
 
 
@@ -133,7 +133,7 @@ def test_a_folder(tmp_path: Path) -> None:
     [
         (b"", "the file is empty"),
         (b" \n", "the file is empty"),
-        (b"\xff\xfe\x00", "not JSON: byte 0 is not UTF-8"),
+        (b"\x80\xfe", "not JSON, line 1 column 1: Expecting value; byte 0 is not UTF-8"),
         (b"kernel,grid\n", "not JSON, line 1 column 1: Expecting value"),
         (b'{"a": 1,\n "b" 2}', "not JSON, line 2 column 6: Expecting ':' delimiter"),
         (b'{"traceEvents": [{"ph":', "cut off: the JSON ends in the middle, line 1 column 24"),
@@ -142,7 +142,8 @@ def test_a_folder(tmp_path: Path) -> None:
         (b'{"traceEvents": []} x', "not JSON, line 1 column 21: Extra data"),
         (b"[" * 100_000, "not a trace: nested too deeply"),
         (b'{"traceEvents": [' + b"9" * 5000 + b"]}", "not a trace: Exceeds the limit"),
-        (b"[]", "JSON, but no trace: no object with a list 'traceEvents'"),
+        (b"[]", "the trace has no kernel events"),
+        (b"[[]]", "event 0: is []; legal: an object"),
         (b'"trace"', "JSON, but no trace"),
         (b'{"traceEvents": {}}', "JSON, but no trace"),
         (b'{"events": []}', "JSON, but no trace"),
@@ -211,11 +212,10 @@ def test_a_kernel_without_an_argument(tmp_path: Path, field: str) -> None:
     assert refusal(write(tmp_path, content)) == f'event 3 ("kernel2"): field {field!r} is missing'
 
 
-@pytest.mark.parametrize("field", ["dur", "ts", "args"])
-def test_a_kernel_without_a_field(tmp_path: Path, field: str) -> None:
+def test_a_kernel_without_arguments(tmp_path: Path) -> None:
     content = document()
-    del content["traceEvents"][2][field]
-    assert refusal(write(tmp_path, content)) == f'event 2 ("kernel1"): field {field!r} is missing'
+    del content["traceEvents"][2]["args"]
+    assert refusal(write(tmp_path, content)) == "event 2 (\"kernel1\"): field 'args' is missing"
 
 
 def test_a_kernel_without_a_name(tmp_path: Path) -> None:
@@ -225,18 +225,27 @@ def test_a_kernel_without_a_name(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "value", [-1, -0.5, float("nan"), float("inf"), 2**53 + 1, 1e308, 10**400, True, "5", None]
+    "value", [float("nan"), float("inf"), 2**53 + 1, 1e308, 10**400, True, "five", [], "1e99"]
 )
 @pytest.mark.parametrize("field", ["dur", "ts"])
 def test_a_time_that_is_none(tmp_path: Path, field: str, value: Any) -> None:
     content = document()
     content["traceEvents"][2][field] = value
     message = refusal(write(tmp_path, content))
-    assert message.startswith(f"event 2 (\"kernel1\"): '{field}' is {json.dumps(value)[:60]}")
+    shown = "1e+99" if value == "1e99" else json.dumps(value)[:60]
+    assert message.startswith(f"event 2 (\"kernel1\"): '{field}' is {shown}")
     assert message.endswith(f"; legal: a number from 0 to {2**53}")
 
 
-@pytest.mark.parametrize("value", [-1, 1.0, True, "7", None, [7], 2**63])
+def test_a_time_before_0(tmp_path: Path) -> None:
+    content = document()
+    content["traceEvents"][2]["ts"] = -0.5
+    assert refusal(write(tmp_path, content)).startswith(
+        "event 2 (\"kernel1\"): 'ts' is -0.5; legal"
+    )
+
+
+@pytest.mark.parametrize("value", [-1, 1.0, True, "seven", None, [7], 2**63])
 @pytest.mark.parametrize(
     "field", ["registers per thread", "shared memory", "stream", "correlation", "device"]
 )
@@ -301,8 +310,8 @@ def test_a_kernel_without_its_launch_call(tmp_path: Path) -> None:
 
 def test_a_call_whose_time_is_wrong(tmp_path: Path) -> None:
     content = document()
-    content["traceEvents"][0]["ts"] = "10"
-    assert refusal(write(tmp_path, content)).startswith("event 0: 'ts' is \"10\"; legal: ")
+    content["traceEvents"][0]["ts"] = "ten"
+    assert refusal(write(tmp_path, content)).startswith("event 0: 'ts' is \"ten\"; legal: ")
 
 
 def test_an_unknown_device(tmp_path: Path) -> None:

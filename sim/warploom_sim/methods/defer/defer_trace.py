@@ -37,7 +37,7 @@ def trace_figures(path: Path, link: Link | None = None, gpu: Gpu | None = None) 
         ``launches`` and ``templates``: a list of rows, the first with 0 templates (one by one).
     """
     trace = trace_reader.load(path, gpu=gpu.device if gpu else None)
-    for said in trace.gpu_notes():
+    for said in trace.reading_notes():
         click.echo(said, err=True)
     launches = trace.launches
     keys = [_key(launch) for launch in launches]
@@ -45,7 +45,8 @@ def trace_figures(path: Path, link: Link | None = None, gpu: Gpu | None = None) 
     for templates in (0, *TEMPLATES):
         runs = fold(keys, templates) if templates else [Run(n, 1, 1) for n in range(len(keys))]
         rows.append({"templates": templates, **_row(launches, keys, runs, link or Link())})
-    return {"trace": path.name, "launches": len(launches), "upper_bound": True, "rows": rows}
+    head = {"trace": path.name, **trace.times.counts(), "launches": len(launches)}
+    return {**head, "upper_bound": True, "rows": rows}
 
 
 def _key(launch: KernelLaunch) -> tuple[Any, ...]:

@@ -23,6 +23,7 @@ from warploom_sim.methods.merge.task_file import load_tasks
 from warploom_sim.replay.simulation_run import MOST_BLOCKS
 from warploom_sim.traces import trace_reader
 from warploom_sim.traces.gpus import Gpu
+from warploom_sim.traces.trace_file import event_place
 from warploom_sim.traces.trace_launches import make_launches
 from warploom_spec import Config, WarploomError, preset
 
@@ -152,10 +153,10 @@ def prepare(options: MergeOptions) -> MergeJob:
 
 def _trace_job(options: MergeOptions, planner: MergePlanner) -> MergeJob:
     trace = trace_reader.load(options.file, gpu=options.gpu.device if options.gpu else None)
-    for said in trace.gpu_notes():
+    for said in trace.reading_notes():
         click.echo(said, err=True)
     if trace.event_waits:
-        raise trace_reader.event_place(trace.path, trace.event_waits[0]).refuse(
+        raise event_place(trace.path, trace.event_waits[0]).refuse(
             "a stream waits for an event: launches of different streams depend on each other,"
             " which merging does not know; legal: traces without event waits"
         )
@@ -171,6 +172,7 @@ def _trace_job(options: MergeOptions, planner: MergePlanner) -> MergeJob:
             "seed": options.seed,
             "time_scale": str(options.time_scale),
             **({"gpu": options.gpu.text} if options.gpu else {}),
+            **trace.times.counts(),
             "launches": len(launches),
             "merged_launches": merged.merged_launches,
             "tables": merged.tables,

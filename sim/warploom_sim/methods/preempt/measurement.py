@@ -1,6 +1,7 @@
 """The whole measurement of ``warploom preempt``: all runs, their figures, tables and plot."""
 
 import dataclasses
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -290,7 +291,8 @@ def _waits(options: PreemptOptions, traces: Sequence[Trace]) -> dict[str, int]:
             "event_waits_dropped": dropped,
             "event_waits_ignored": unknown,
         }
-    return {name: count for name, count in counts.items() if count}
+    faults = sum((Counter(trace.times.counts()) for trace in traces), Counter[str]())
+    return {name: count for name, count in counts.items() if count} | dict(faults)
 
 
 def _setting(options: PreemptOptions, distance: Fraction, count: int | None = None) -> Setting:

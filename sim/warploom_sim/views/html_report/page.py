@@ -17,6 +17,8 @@ from warploom_sim.replay.recorded_times import recorded_times, times_in_words
 from warploom_sim.replay.replay_result import Launches, Replay
 from warploom_sim.replay.request_fields import conditions
 from warploom_sim.screen import shortened
+from warploom_sim.traces.time_faults import LABELS as TIME_LABELS
+from warploom_sim.traces.time_faults import LEFT_OUT
 from warploom_sim.views.html_report import charts
 from warploom_sim.views.html_report.in_words import blocked_sentences
 from warploom_spec import RESOURCES, Config
@@ -26,6 +28,7 @@ from warploom_spec.extras import need
 _NOT_REPLAYED: Final = {
     "left_out": "kernels without a launch call",
     "without_grid": "kernels without a recorded grid",
+    **{name: TIME_LABELS[name] for name in LEFT_OUT},
     "event_waits_ignored": "event waits",
 }
 #: Most kernels that are drawn as blockers, and most launches that are listed for what they lost.
