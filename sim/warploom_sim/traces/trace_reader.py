@@ -136,9 +136,7 @@ class Trace:
                 f" the recorded GPU, {shown(own)}"
             )
         if self.without_grid:
-            total = (
-                len(self.launches) + self.left_out + self.times.left_out + self.without_grid
-            )
+            total = len(self.launches) + self.left_out + self.times.left_out + self.without_grid
             lines.append(
                 f"{self.path}: {self.without_grid:,} of {total:,} kernels left out: the profiler"
                 " recorded no grid for them"

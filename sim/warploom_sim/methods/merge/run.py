@@ -153,13 +153,13 @@ def prepare(options: MergeOptions) -> MergeJob:
 
 def _trace_job(options: MergeOptions, planner: MergePlanner) -> MergeJob:
     trace = trace_reader.load(options.file, gpu=options.gpu.device if options.gpu else None)
-    for said in trace.reading_notes():
-        click.echo(said, err=True)
     if trace.event_waits:
         raise event_place(trace.path, trace.event_waits[0]).refuse(
             "a stream waits for an event: launches of different streams depend on each other,"
             " which merging does not know; legal: traces without event waits"
         )
+    for said in trace.reading_notes():
+        click.echo(said, err=True)
     config = planner.config
     launches = make_launches(trace, config, options.time_scale, options.launches)
     merged = merge_streams(launches, planner, options.order)
