@@ -10,10 +10,8 @@ from pathlib import Path
 
 import pytest
 from amaranth.hdl import Module
-from amaranth.lib.memory import Memory
 
 from warploom.lib.fifo import SyncFIFO, SyncFIFOBuffered
-from warploom.lib.unnamed import unnamed_read_port, unnamed_write_port
 
 ROOT = Path(__file__).parents[1]
 SOURCES = sorted(
@@ -63,15 +61,6 @@ def test_a_statement_makes_one_signal_that_amaranth_names(path: Path) -> None:
 )
 def test_two_signals_in_one_statement_are_found(source: str, found: bool) -> None:
     assert bool(list(lost_names(source))) == found
-
-
-def test_a_port_of_a_helper_has_no_prefix() -> None:
-    memory: Memory = Memory(shape=2, depth=4, init=[])
-    write = unnamed_write_port(memory)
-    read = unnamed_read_port(memory)
-    named = memory.read_port(domain="comb")
-    names = [write.addr.name, read.addr.name, named.addr.name]
-    assert names == ["$signature__addr", "$signature__addr", "named__addr"]
 
 
 @pytest.mark.parametrize("fifo", [SyncFIFO, SyncFIFOBuffered])

@@ -5,7 +5,6 @@ from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from warploom.lib.unnamed import unnamed_write_port
 from warploom_spec import Config
 
 
@@ -52,7 +51,7 @@ class RetireQueue(wiring.Component):
         depth = config.sms * config.block_slots
         memory: Memory = Memory(shape=config.sm_bits + 1, depth=depth, init=[])
         m.submodules.memory = memory
-        write = unnamed_write_port(memory)
+        write = memory.write_port()
         read = memory.read_port(domain="comb")
         entries = Signal(range(depth + 1))
         # The first block stands in a register.

@@ -80,17 +80,15 @@ class GridWalker(wiring.Component):
         last = Signal()
         step = Signal()
         number = Signal(BLOCK_NUMBER_BITS)
-        # Always 0: no block is left out. The committed figures are of hardware that has it.
-        skip = Signal()
 
         def idle() -> Value:
             """Return whether a new grid is taken whatever the held one does."""
             return ~held | self.drop if self._resumes else ~held
 
         m.d.comb += [
-            self.o.valid.eq(held & ~skip),
             self.o.payload.last.eq(last),
-            step.eq((self.o.valid & self.o.ready) | skip),
+            self.o.valid.eq(held),
+            step.eq(self.o.valid & self.o.ready),
             self.i.ready.eq(idle() | (last & step)),
         ]
         with m.If(self.i.ready):

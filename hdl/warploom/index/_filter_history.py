@@ -7,7 +7,6 @@ from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from warploom.lib.unnamed import UNNAMED
 from warploom_spec import Config, layouts, timing
 
 
@@ -72,20 +71,20 @@ class History(wiring.Component):
         del platform
         m = Module()
         n = self._config.history_entries
-        match = Signal(n, name=UNNAMED)
-        overlap = Signal(n, reset_less=True, name=UNNAMED)
+        match = Signal(n)
+        overlap = Signal(n, reset_less=True)
         victim = Signal(n)
-        idle = Signal(n, init=-1, name=UNNAMED)
+        idle = Signal(n, init=-1)
         no_hit = Signal(n)
         # Results of the judgement, at most one bit each: the entry that may be hit, and the entry
         # that a miss replaces.
-        to_hit = Signal(n, reset_less=True, name=UNNAMED)
+        to_hit = Signal(n, reset_less=True)
         to_take = Signal(n, reset_less=True)
         # One-hot: the entry that is accepted in this cycle, and the one of the cycle before.
-        uses = Signal(n, name=UNNAMED)
+        uses = Signal(n)
         used = Signal(n)
         m.submodules.order = order = _Order(n)
-        may_hit = Signal(reset_less=True, name=UNNAMED)
+        may_hit = Signal(reset_less=True)
         may_miss = Signal(reset_less=True)
         m.d.sync += [
             to_hit.eq(match & ~no_hit),
@@ -114,7 +113,7 @@ class History(wiring.Component):
 
     def _choose(self, m: Module, victim: Signal, valid: Signal, oldest: Value) -> None:
         """Take the lowest invalid entry, else the least recently accepted idle one."""
-        all_valid = Signal(name=UNNAMED)
+        all_valid = Signal()
         lowest = Signal(len(valid), init=1)
         m.d.sync += all_valid.eq(valid.all())
         for e in range(len(valid)):
@@ -129,7 +128,7 @@ class History(wiring.Component):
         n = self._config.history_entries
         valid = Signal(n)
         # A key is compared in two halves, each with a register: one gate less in a row.
-        low = Signal(n, reset_less=True, name=UNNAMED)
+        low = Signal(n, reset_less=True)
         high = Signal(n, reset_less=True)
         new, kept = (
             Signal(self.given.shape(), name=f"{name}_key", reset_less=True)

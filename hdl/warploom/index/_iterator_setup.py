@@ -7,7 +7,6 @@ from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from warploom.lib.unnamed import UNNAMED, UNNAMED_LIKE
 from warploom_spec import Config, layouts, timing
 from warploom_spec.config import BLOCK_FIELD_BITS, BLOCK_LIMITS
 from warploom_spec.layouts import WIDTH_FIELD_BITS
@@ -210,7 +209,7 @@ class Setup(wiring.Component):
         loaded = Signal()
         age = Signal(timing(self._config).iterator_setup)
         empty = Signal(init=1)
-        address = Signal.like(self.address, name=UNNAMED_LIKE)
+        address = Signal.like(self.address)
         warps = Signal.like(self.warps)
         single = Signal(init=1)
         m.d.comb += [
@@ -319,7 +318,7 @@ class Setup(wiring.Component):
             Signal(placed, name=n, reset_less=True) for n in ("fix_x", "fix_y", "fix_x_4")
         )
         loose_y = Signal(len(last["y"]), reset_less=True)
-        beyond_4 = Signal(2, reset_less=True, name=UNNAMED)
+        beyond_4 = Signal(2, reset_less=True)
         columns_3 = Signal(reset_less=True)
         width_x, width_y = (Signal(4, name=n, reset_less=True) for n in ("width_mx", "width_my"))
         up_y, up_z = (Signal(self._sizes.up, name=n, reset_less=True) for n in ("up_y", "up_z"))

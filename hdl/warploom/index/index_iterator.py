@@ -6,7 +6,6 @@ from amaranth.lib.wiring import In, Out
 
 from warploom.index._iterator_lanes import Lanes, base
 from warploom.index._iterator_setup import Setup, Sizes, constants
-from warploom.lib.unnamed import UNNAMED
 from warploom_spec import Config, layouts
 
 
@@ -53,10 +52,10 @@ class IndexIterator(wiring.Component):
         # the block's constants, `occupied` for the lanes' resets. The reset values of the last two
         # differ, which keeps synthesis from merging them. The difference has no effect: in the
         # cycle after a reset the setup unit has nothing ready and the lanes hold no warp.
-        enable = Signal(name=UNNAMED)
+        enable = Signal()
         enable_walk = Signal()
-        vacant = Signal(init=1, name=UNNAMED)
-        vacant_for_block = Signal(name=UNNAMED)
+        vacant = Signal(init=1)
+        vacant_for_block = Signal()
         occupied = Signal(init=1)
         wiring.connect(m, wiring.flipped(self.i), setup.i)
         m.d.comb += [
@@ -190,8 +189,8 @@ class _Walk(wiring.Component):
 
         ``ends``: in a cycle that moves on, the next warp is the last one by its position.
         """
-        full = Signal(name=UNNAMED)
-        nothing = Signal(name=UNNAMED)
+        full = Signal()
+        nothing = Signal()
         first = Signal()
         # The unit is empty, or at its last warp. One register, because `take` drives hundreds.
         free = Signal(init=1)
@@ -249,8 +248,7 @@ class _Walk(wiring.Component):
             place.low_x.eq(0),
             stepped.as_value().eq(place.as_value() - step.as_value()),
         ]
-        # The 0 is no logic. The committed figures are of hardware that has it.
-        below = {"x": stepped.low_x ^ 0, "y": stepped.low_y}
+        below = {"x": stepped.low_x, "y": stepped.low_y}
         with m.If(self.enable):
             m.d.sync += held.eq(stepped)
             for axis in "xy":

@@ -4,7 +4,6 @@ from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from warploom.lib.unnamed import UNNAMED
 from warploom_spec import Config, layouts
 from warploom_spec.layouts import WIDTH_FIELD_BITS
 
@@ -41,7 +40,7 @@ class IndexPacker(wiring.Component):
         lanes = self.i.payload
         bits = self._config.word_bits
         # `vacant` is the inverse of `valid`. It drives `ready` alone; `valid` drives hundreds.
-        valid = Signal(name=UNNAMED)
+        valid = Signal()
         vacant = Signal(init=1)
         layout = self.o.payload.shape()
         # A reset does not clear these registers: their reset inputs clear lanes by the mask.

@@ -197,8 +197,7 @@ class LaunchCheck(wiring.Component):
         """Return the warps of a block that has not too many threads."""
         config = self._config
         lane_bits = (config.warp_size - 1).bit_length()
-        # The 1 is no logic. The committed figures are of hardware that has it.
-        partial = threads[:lane_bits].any() & 1
+        partial = threads[:lane_bits].any()
         return (threads[lane_bits:] + partial)[: config.warps_bits]
 
     def _last_mask(self, threads: Value) -> Value:

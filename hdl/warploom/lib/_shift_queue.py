@@ -6,8 +6,6 @@ from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from warploom.lib.unnamed import UNNAMED
-
 
 class ShiftQueue(wiring.Component):
     """Hold a few entries. The oldest entry and ``i.ready`` are registers.
@@ -53,7 +51,7 @@ class ShiftQueue(wiring.Component):
         entries: list[Any] = [
             Signal(self._shape, name=f"entry_{k}", reset_less=True) for k in range(depth)
         ]
-        push = Signal(name=UNNAMED)
+        push = Signal()
         pop = Signal()
         m.d.comb += [
             self.i.ready.eq(~held[-1]),

@@ -5,7 +5,6 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.data import StructLayout, View
 from amaranth.lib.wiring import In, Out
 
-from warploom.lib.unnamed import UNNAMED
 from warploom_spec import Config, layouts
 
 
@@ -58,7 +57,7 @@ class IncrementalScheduler(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         del platform
         m = Module()
-        step = Signal(name=UNNAMED)
+        step = Signal()
         granted = Signal()
         item = View(self._item(), Signal(self._item().size, name="item"))
         empty = self._core_0(m, item, step, granted)
@@ -93,10 +92,10 @@ class IncrementalScheduler(wiring.Component):
         warp = Signal(self._config.warps_bits)
         instruction = Signal(16)
         idle_steps = Signal(range(cores))
-        due = Signal(name=UNNAMED)
-        last_warp = Signal(name=UNNAMED)
+        due = Signal()
+        last_warp = Signal()
         last_pass = Signal()
-        taken = Signal(name=UNNAMED)
+        taken = Signal()
         empty = Signal()
         m.d.comb += [
             due.eq(active & (idle_steps == 0)),
@@ -104,8 +103,7 @@ class IncrementalScheduler(wiring.Component):
             self.read.payload.address.eq(program.address),
             self.read.payload.warp.eq(warp),
             self.read.payload.index_warps.eq(program.warps),
-            # The 0 is no logic. The committed figures are of hardware that has it.
-            granted.eq(self.read.valid & (self.read.ready | 0)),
+            granted.eq(self.read.valid & self.read.ready),
             step.eq(~self.stall & (~due | granted)),
             # ``instructions`` counts down by C after each pass: the instructions that are left.
             last_warp.eq(warp + 1 == program.warps),

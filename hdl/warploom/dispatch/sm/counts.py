@@ -8,7 +8,6 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from warploom.dispatch._fit_table import fit_layout, table_row
-from warploom.lib.unnamed import unnamed_write_port
 from warploom_spec import Config
 
 
@@ -198,7 +197,7 @@ class SmCounts(wiring.Component):
         bits = self._config.slot_bits
         table: Memory = Memory(shape=table_row(self._config), depth=1 << bits, init=[])
         m.submodules[name] = table
-        write = unnamed_write_port(table)
+        write = table.write_port()
         read = table.read_port(domain="comb")
         m.d.comb += [
             write.en.eq(writes.write),

@@ -7,7 +7,6 @@ from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from warploom.lib.unnamed import unnamed_write_port
 from warploom_spec import Config
 
 #: Tap of a shift register that takes all 2^n states, by n.
@@ -94,7 +93,7 @@ class SlotQueue(wiring.Component):
         bits = self._config.slot_bits
         memory: Memory = Memory(shape=slot_entry(self._config), depth=1 << bits, init=[])
         m.submodules.memory = memory
-        write = unnamed_write_port(memory)
+        write = memory.write_port()
         read = memory.read_port(domain="comb")
         head = Signal(bits)
         tail = Signal(bits)
@@ -209,9 +208,9 @@ class SmSlots(wiring.Component):
         offered: Memory = Memory(shape=what, depth=1 << bits, init=[])
         ended: Memory = Memory(shape=1, depth=1 << bits, init=[])
         m.submodules.offered_toggles, m.submodules.ended_toggles = offered, ended
-        offered_write = unnamed_write_port(offered)
+        offered_write = offered.write_port()
         offered_read = offered.read_port(domain="comb")
-        ended_write = unnamed_write_port(ended)
+        ended_write = ended.write_port()
         ended_read = ended.read_port(domain="comb")
         looked_up = Signal(bits, reset_less=True)
         # The toggle of a block that ends is written in the next cycle.
@@ -265,7 +264,7 @@ class SmSlots(wiring.Component):
         m.submodules.oldest = oldest = SlotRound(self._config)
         retired: Memory = Memory(shape=1, depth=1 << bits, init=[])
         m.submodules.retired_toggles = retired
-        retired_write = unnamed_write_port(retired)
+        retired_write = retired.write_port()
         retired_read = retired.read_port(domain="comb")
         m.d.comb += [
             self.front.slot.eq(given.slot),

@@ -20,8 +20,11 @@ WIDE = Config()
 PLANTED: Final = {
     **{
         bug: Change(
-            *(GridWalker, "elaborate", "skip = Signal()"),
-            f"skip = held & ~last & (self.o.payload.bx == {x})",
+            *(GridWalker, "elaborate"),
+            """self.o.valid.eq(held),
+        step.eq(self.o.valid & self.o.ready),""",
+            f"""self.o.valid.eq(held & ~(skip := ~last & (self.o.payload.bx == {x}))),
+        step.eq((self.o.valid & self.o.ready) | (held & skip)),""",
         )
         for bug, x in (("skip_block", 2), ("skip_x7", 7))
     },

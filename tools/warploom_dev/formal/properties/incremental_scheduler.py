@@ -24,7 +24,7 @@ PLANTED: Final = {
         "idle_steps.eq(0)",
     ),
     "early_read": Change(
-        *(IncrementalScheduler, "_core_0", "self.read.ready | 0"), "self.read.ready | 1"
+        *(IncrementalScheduler, "_core_0", "self.read.valid & self.read.ready"), "self.read.valid"
     ),
 }
 

@@ -54,7 +54,7 @@ _OWN: Final = (
 #: Seeded bugs in the block's source. ``warps``: a block's last, partial warp is forgotten.
 #: ``width_z``: z's width is that of dz. ``range``: a grid of the largest size is refused.
 PLANTED: Final = {
-    "warps": Change(LaunchCheck, "_warps", ".any() & 1", ".any() & 0"),
+    "warps": Change(LaunchCheck, "_warps", "threads[:lane_bits].any()", "C(0, 1)"),
     "width_z": Change(
         *(LaunchCheck, "_width", "_bit_length((size - 1)[: len(size)])"),
         '_bit_length(size if axis == "z" else (size - 1)[: len(size)])',
