@@ -1,17 +1,15 @@
 """Small faults in the RTL's source, by block and name, which a comparison with the model finds."""
 
-from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
-
-import pytest
-
-from tb.support.planted import plant
 from warploom.dispatch._fit_table import FitTable
 from warploom.dispatch._resident_places import ResidentPlaces
 from warploom.dispatch.placement import round_robin
 from warploom.dispatch.sm.port import SmPort
+from warploom.host import BusPort, HostRegisters, Mailbox
 from warploom.index import IndexMemory, IndexPacker, IndexUnpacker
 from warploom.index._iterator_setup import Setup
+from warploom.launch._queue_timelines import Timelines
+from warploom.launch.record_queue import RecordQueue
+from warploom.sm_side.index_read_arbiter import IndexReadArbiter
 from warploom_dev.formal.properties import (
     config_filter,
     grid_walker,
@@ -22,7 +20,6 @@ from warploom_dev.formal.properties import (
     launch_check,
 )
 from warploom_dev.planted import Change
-from warploom_sim.replay.bench import replay_bench_build, replay_bench_verilog
 
 # Those that a proof must see as well stand beside its properties.
 CONFIG_FILTER = config_filter.PLANTED
@@ -64,11 +61,8 @@ BLOCK_DISPATCHER = {
     ),
     "pointer": Change(round_robin, "rotating", "m.If(advance)", "m.If(advance & some_ahead)"),
     "late_return": Change(
-        *(SmPort, "elaborate", "    m.d.comb += self.returned.eq(returned & both(~self.lost))"),
-        """    m.d.comb += self.returned.eq(returned & both(~self.lost))
-    late = Signal(2)
-    m.d.sync += late.eq(returned)
-    returned = late""",
+        *(SmPort, "elaborate", "returned.eq(self.events.hits)"),
+        "returned.eq((late := Signal(2), m.d.sync.__iadd__(late.eq(self.events.hits)))[0])",
     ),
     "stream_order": Change(
         *(ResidentPlaces, "_choose", "words[0].stream == words[1].stream"),
@@ -83,20 +77,58 @@ BLOCK_DISPATCHER = {
 }
 
 
-def plant_in_replays(
-    monkeypatch: pytest.MonkeyPatch, changes: Iterable[Change], folder: Path
-) -> None:
-    """Let a test's replay have RTL with these changes, built anew in a folder of its own."""
-
-    def built(kind: str, parts: Sequence[object], make: Callable[[Path], None]) -> Path:
-        del parts
-        made = folder / kind
-        made.mkdir()
-        make(made)
-        return made
-
-    plant(monkeypatch, changes)
-    for name in ("cached", "cached_by_sources"):
-        monkeypatch.setattr(replay_bench_build, name, built)
-    # In this process: a child would read the source as it is.
-    monkeypatch.setattr(replay_bench_build, "_generate", replay_bench_verilog.write)
+#: Faults that replays find; `tb.support.planted_replays` makes one hardware with all of them.
+REPLAYED = {
+    "width_z": LAUNCH_CHECK["width_z"],
+    "no_reference": CONFIG_FILTER["no_reference"],
+    "carry_y": INDEX_ITERATOR["carry_y"],
+    "late_return": BLOCK_DISPATCHER["late_return"],
+    "stream_order": BLOCK_DISPATCHER["stream_order"],
+    "skip_block": GRID_WALKER["skip_block"],
+    # A launch waits for the first of its pairs alone.
+    "one_pair": Change(
+        Timelines, "_pair", "pending[s].eq(waits)", "pending[s].eq(waits & (k == 0))"
+    ),
+    # What an SM alone sees when it reads indices.
+    "never_written": Change(
+        IndexMemory, "_store", "writer.en.eq(self.write.valid)", "writer.en.eq(0)"
+    ),
+    "never_answered": Change(IndexMemory, "elaborate", "moves & ~(held & waits)", "0"),
+    "another_row": Change(
+        IndexMemory, "elaborate", "request.address + request.warp", "request.address"
+    ),
+    # With a host each SM has a port of its own: the answers go to the wrong one.
+    "another_sm": Change(
+        *(IndexReadArbiter, "_answer", "asked.o.payload & self.answered.replicate(sms)"),
+        "asked.o.payload[::-1] & self.answered.replicate(sms)",
+    ),
+    # What a host alone sees.
+    "cycles": Change(
+        *(RecordQueue, "elaborate", "write.data[name].eq(self.record[name])"),
+        "write.data[name].eq(self.record[name] << 1)",
+    ),
+    "another_record": Change(
+        RecordQueue, "elaborate", "write.addr.eq(write.addr + 1)", "write.addr.eq(2)"
+    ),
+    "offered": Change(
+        *(RecordQueue, "elaborate", "self.oldest[name].eq(read.data[name])"),
+        'self.oldest[name].eq(read.data[name] & (name != "offered"))',
+    ),
+    "ticket": Change(
+        *(Mailbox, "_keep_answers", "self._address(self.read.address)[1]"),
+        "1 ^ self._address(self.read.address)[1]",
+    ),
+    "number": Change(
+        Mailbox, "_keep_answers", 'Cat(answer.ticket, answer["count"])', "answer.ticket"
+    ),
+    "level": Change(HostRegisters, "_interrupt", "self.records >= threshold", "self.records != 0"),
+    "status": Change(
+        *(HostRegisters, "_interrupt"),
+        '{"IRQ_ENABLE": enable, "IRQ_STATUS": status, "IRQ_THRESHOLD": threshold}',
+        '{"IRQ_ENABLE": enable, "IRQ_STATUS": status[1:] << 1, "IRQ_THRESHOLD": threshold}',
+    ),
+    "refused": Change(BusPort, "elaborate", "self.refused + counted", "self.refused"),
+    "no_interrupt": Change(
+        HostRegisters, "_interrupt", "self.irq.eq((status & enable).any())", "self.irq.eq(0)"
+    ),
+}

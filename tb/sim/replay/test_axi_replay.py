@@ -9,7 +9,7 @@ import pytest
 
 from tb.sim.conftest import MANY
 from tb.sim.replay.test_arrivals_replay import equal_figures, sim
-from tb.support.seeded_faults import BLOCK_DISPATCHER, plant_in_replays
+from tb.support.planted_replays import choose
 from tb.support.shared_replay import SharedReplay
 from tb.support.trace_files import (
     random_document,
@@ -82,7 +82,7 @@ def test_a_planted_fault_in_the_host_is_found(
 def test_a_planted_fault_in_the_core_is_found(
     tmp_path: Path, crowded_replay: SharedReplay, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plant_in_replays(monkeypatch, [BLOCK_DISPATCHER["stream_order"]], tmp_path)
+    choose(monkeypatch, "stream_order")
     result, figures = sim(tmp_path, crowded_replay.trace, *TINY, *AXI)
     assert result.exit_code == 1
     assert figures["verdict"] == "different"

@@ -6,42 +6,46 @@ from pathlib import Path
 
 import pytest
 
-from tb.sim.replay.test_replay import LAUNCHES, assert_described, sim
+from tb.sim.replay.test_replay import LAUNCHES, assert_described, assert_equal, sim
 from tb.support.deep_values import deep_but
-from tb.support.seeded_faults import (
-    BLOCK_DISPATCHER,
-    CONFIG_FILTER,
-    GRID_WALKER,
-    INDEX_ITERATOR,
-    LAUNCH_CHECK,
-    plant_in_replays,
-)
+from tb.support.planted_replays import choose
 from tb.support.trace_files import random_document, write
 
 #: Small faults of different kinds in the RTL, and the kind of event that shows each.
 FAULTS = {
-    "width_z": (LAUNCH_CHECK, "words"),
-    "no_reference": (CONFIG_FILTER, "decisions"),
-    "carry_y": (INDEX_ITERATOR, "warps"),
-    "late_return": (BLOCK_DISPATCHER, "offers"),
-    "skip_block": (GRID_WALKER, "offers"),
+    "width_z": "words",
+    "no_reference": "decisions",
+    "carry_y": "warps",
+    "late_return": "offers",
+    "skip_block": "offers",
 }
 
 
-@pytest.mark.parametrize(
-    "fault",
-    # Each needs a build of its own: one in front of the dispatcher, one in it.
-    deep_but([], FAULTS, thorough=["width_z", "late_return"]),
-)
+#: Launches of a run without a fault.
+FEW = 6
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("host", ["direct", "axi"])
+def test_without_a_fault_the_hardware_that_can_have_them_equals_its_model(
+    tmp_path: Path, host: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    choose(monkeypatch, None)
+    trace = write(tmp_path, random_document(random.Random(1), FEW))
+    result, figures = sim(tmp_path, trace, "--sim", "icarus", "--config", "tiny", "--host", host)
+    assert_equal(result, figures)
+
+
+# One in front of the dispatcher, one in it.
+@pytest.mark.parametrize("fault", deep_but([], FAULTS, thorough=["width_z", "late_return"]))
 def test_a_fault_in_the_rtl_is_found(
     tmp_path: Path, fault: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seeded, kind = FAULTS[fault]
-    plant_in_replays(monkeypatch, [seeded[fault]], tmp_path)
+    choose(monkeypatch, fault)
     # Not every trace meets every fault: this one does.
     trace = write(tmp_path, random_document(random.Random(1), LAUNCHES))
     result, figures = sim(tmp_path, trace, "--sim", "icarus", "--config", "tiny")
     assert result.exit_code == 1
     assert figures["verdict"] == "different"
-    assert_described(result.stdout, kind)
+    assert_described(result.stdout, FAULTS[fault])
     shutil.rmtree(figures["event_files"])

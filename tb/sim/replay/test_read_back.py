@@ -8,13 +8,8 @@ import pytest
 
 from tb.sim.replay.test_arrivals_replay import equal_figures, sim
 from tb.support.deep_values import deep_but
-from tb.support.seeded_faults import plant_in_replays
+from tb.support.planted_replays import choose
 from tb.support.trace_files import call, document, kernel, write
-from warploom.host import BusPort, HostRegisters, Mailbox
-from warploom.index import IndexMemory
-from warploom.launch.record_queue import RecordQueue
-from warploom.sm_side.index_read_arbiter import IndexReadArbiter
-from warploom_dev.planted import Change
 from warploom_sim.replay import simulation_run
 from warploom_sim.replay.bench.records import (
     ANSWER,
@@ -64,38 +59,23 @@ def test_what_is_read_back_is_counted(tmp_path: Path, trace: Path) -> None:
 
 #: A fault that only an index read shows, and what is said of it.
 INDEX_FAULTS = {
-    "never_written": (
-        Change(IndexMemory, "_store", "writer.en.eq(self.write.valid)", "writer.en.eq(0)"),
-        ": mask 0 instead of ",
-    ),
-    "never_answered": (
-        Change(IndexMemory, "elaborate", "moves & ~(held & waits)", "0"),
-        "the block was reported, and this warp had not come",
-    ),
-    "another_row": (
-        Change(IndexMemory, "elaborate", "request.address + request.warp", "request.address"),
-        ", lane ",
-    ),
+    "never_written": ": mask 0 instead of ",
+    "never_answered": "the block was reported, and this warp had not come",
+    "another_row": ", lane ",
 }
 
 
-def some(faults: dict[str, Any], always: str) -> list[Any]:
-    """Return the names of faults, each of which needs a build: one is thorough, the others deep."""
-    return deep_but([], faults, thorough=[always])
-
-
-@pytest.mark.parametrize("fault", some(INDEX_FAULTS, "never_written"))
+@pytest.mark.parametrize("fault", deep_but([], INDEX_FAULTS, thorough=["never_written"]))
 def test_a_fault_in_the_index_memory_is_found_by_the_sms_reads_alone(
     tmp_path: Path, trace: Path, monkeypatch: pytest.MonkeyPatch, fault: str
 ) -> None:
-    change, said = INDEX_FAULTS[fault]
     if fault == "never_answered":  # longer than a reader waits for all warps of a block
         write(tmp_path, flat(25.0))
-    plant_in_replays(monkeypatch, [change], tmp_path)
+    choose(monkeypatch, fault)
     result, figures = sim(tmp_path, trace, *TINY)
     assert (result.exit_code, figures["verdict"]) == (1, "different")
     assert "wrong index reads; the first: ticket " in result.stdout
-    assert said in " ".join(result.stdout.split())
+    assert INDEX_FAULTS[fault] in " ".join(result.stdout.split())
     assert figures["mismatches"] > 0
 
 
@@ -103,12 +83,7 @@ def test_a_fault_in_the_index_memory_is_found_by_the_sms_reads_alone(
 def test_data_of_another_sm_is_found(
     tmp_path: Path, trace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With a host each SM has a port of its own: the answers go to the wrong one."""
-    change = Change(
-        *(IndexReadArbiter, "_answer", "self.data_valid.eq(asked.o.payload & "),
-        "self.data_valid.eq(asked.o.payload[::-1] & ",
-    )
-    plant_in_replays(monkeypatch, [change], tmp_path)
+    choose(monkeypatch, "another_sm")
     result, figures = sim(tmp_path, trace, *TINY, *AXI)
     assert (result.exit_code, figures["verdict"]) == (1, "different")
     assert "data that nobody had asked for" in " ".join(result.stdout.split())
@@ -116,61 +91,32 @@ def test_data_of_another_sm_is_found(
 
 #: A fault that only the host sees, and what is said of it.
 HOST_FAULTS = {
-    "cycles": (
-        Change(RecordQueue, "elaborate", "write.data[name].eq(", "write.data[name][1:].eq("),
-        "record 0 that the host read",
-    ),
-    "another_record": (
-        Change(RecordQueue, "elaborate", "write.addr.eq(write.addr + 1)", "write.addr.eq(2)"),
-        "record 1 that the host read",
-    ),
-    "offered": (
-        Change(
-            *(RecordQueue, "elaborate", "self.oldest[name].eq(read.data[name])"),
-            'self.oldest[name].eq(read.data[name] & (name != "offered"))',
-        ),
-        "RECORD1 0x0 instead of 0x1000000",
-    ),
-    "ticket": (
-        Change(Mailbox, "_keep_answers", "reader.addr.eq(", "reader.addr.eq(1 ^ "),
-        "RESULT0 0x0 instead of 0x1",
-    ),
-    "number": (
-        Change(Mailbox, "_keep_answers", 'Cat(answer.ticket, answer["count"])', "answer.ticket"),
-        "RESULT1 0x0 instead of 0x10000",
-    ),
-    "level": (
-        Change(HostRegisters, "_interrupt", "self.records >= threshold", "self.records != 0"),
-        "the threshold 3, and `irq` was 1",
-    ),
-    "status": (
-        Change(HostRegisters, "_interrupt", ": status,", ": status & 0xFFFF_FFFE,"),
-        "IRQ_STATUS has bit 0 at 0",
-    ),
-    "refused": (
-        Change(BusPort, "elaborate", "self._write(m) + self", "(self._write(m) & 0) + self"),
-        "REFUSED 0, then a write to ID with response 2, then REFUSED 0; wanted 0, 2, 1",
-    ),
+    "cycles": "record 0 that the host read",
+    "another_record": "record 1 that the host read",
+    "offered": "RECORD1 0x0 instead of 0x1000000",
+    "ticket": "RESULT0 0x0 instead of 0x1",
+    "number": "RESULT1 0x0 instead of 0x10000",
+    "level": "the threshold 3, and `irq` was 1",
+    "status": "IRQ_STATUS has bit 0 at 0",
+    "refused": "REFUSED 0, then a write to ID with response 2, then REFUSED 0; wanted 0, 2, 1",
 }
 
 
-@pytest.mark.parametrize("fault", some(HOST_FAULTS, "offered"))
+@pytest.mark.parametrize("fault", deep_but([], HOST_FAULTS, thorough=["offered"]))
 def test_a_fault_in_what_the_host_reads_is_found(
     tmp_path: Path, trace: Path, monkeypatch: pytest.MonkeyPatch, fault: str
 ) -> None:
-    change, said = HOST_FAULTS[fault]
-    plant_in_replays(monkeypatch, [change], tmp_path)
+    choose(monkeypatch, fault)
     result, figures = sim(tmp_path, trace, *TINY, *AXI)
     assert (result.exit_code, figures["verdict"]) == (1, "different")
-    assert said in " ".join(result.stdout.split())
+    assert HOST_FAULTS[fault] in " ".join(result.stdout.split())
 
 
 @pytest.mark.deep
 def test_an_interrupt_that_never_comes_ends_the_run(
     tmp_path: Path, trace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    change = Change(HostRegisters, "_interrupt", "self.irq.eq((status & enable).any())", "[]")
-    plant_in_replays(monkeypatch, [change], tmp_path)
+    choose(monkeypatch, "no_interrupt")
     result, figures = sim(tmp_path, trace, *TINY, *AXI)
     assert (result.exit_code, figures["verdict"]) == (1, "different")
     assert "nothing happened any more although launches wait" in " ".join(result.stdout.split())

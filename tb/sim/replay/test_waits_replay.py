@@ -8,10 +8,8 @@ import numpy as np
 import pytest
 
 from tb.sim.replay.test_replay import assert_described, assert_equal, sim
-from tb.support.seeded_faults import plant_in_replays
+from tb.support.planted_replays import choose
 from tb.support.trace_files import call, document, kernel, record, wait, waiting_document, write
-from warploom.launch._queue_timelines import Timelines
-from warploom_dev.planted import Change
 from warploom_golden.replay.event_constants import NEVER
 from warploom_golden.replay.event_model import joined
 from warploom_sim import replay
@@ -22,8 +20,6 @@ from warploom_sim.replay.request import ReplayRequest
 from warploom_sim.traces import trace_reader
 
 ICARUS = ("--sim", "icarus", "--config", "tiny")
-#: The second pair of a launch is forgotten.
-ONE_PAIR = Change(Timelines, "_pair", "pending[s].eq(waits)", "pending[s].eq(waits & (k == 0))")
 
 
 @pytest.fixture
@@ -115,7 +111,7 @@ def test_the_check_reads_the_waits_that_the_reader_reads(waiting: Path) -> None:
 def test_a_wait_that_the_rtl_does_not_keep_is_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plant_in_replays(monkeypatch, [ONE_PAIR], tmp_path)
+    choose(monkeypatch, "one_pair")
     trace = write(tmp_path, waiting_document(random.Random(1), 40, 9))
     result, figures = sim(tmp_path, trace, *ICARUS)
     assert result.exit_code == 1

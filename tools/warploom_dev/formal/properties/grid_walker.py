@@ -22,9 +22,9 @@ PLANTED: Final = {
         bug: Change(
             *(GridWalker, "elaborate"),
             """self.o.valid.eq(held),
-        step.eq(self.o.valid & self.o.ready),""",
+        step.eq(self.o.valid & self.o.ready)""",
             f"""self.o.valid.eq(held & ~(skip := ~last & (self.o.payload.bx == {x}))),
-        step.eq((self.o.valid & self.o.ready) | (held & skip)),""",
+        step.eq((self.o.valid & self.o.ready) | (held & skip))""",
         )
         for bug, x in (("skip_block", 2), ("skip_x7", 7))
     },
