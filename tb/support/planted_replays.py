@@ -22,12 +22,12 @@ from warploom_sim.build_cache import cached_by_sources
 from warploom_sim.replay.bench import replay_bench_build, replay_bench_verilog
 from warploom_sim.replay.bench.replay_bench_build import Simulation
 
-#: The run's fault: its place in `REPLAYED`, counted from 1. LaunchPath, which every replay has,
-#: gets it from an option of the run.
-_number: Final = Signal(8, name="fault_number")
+#: The run's fault: its place in `REPLAYED`, counted from 1; 0 is none. LaunchPath, which every
+#: replay has, gets it from an option of the run.
+chosen: Final = Signal(8)
 CHOICE: Final = """\
-module fault_choice(output reg [7:0] number);
-  initial if ($value$plusargs("fault_number=%d", number) == 0) number = 0;
+module fault_choice(output reg [7:0] chosen);
+  initial if ($value$plusargs("chosen_fault=%d", chosen) == 0) chosen = 0;
 endmodule
 """
 _build: Final = replay_bench_build.build
@@ -36,16 +36,16 @@ _build: Final = replay_bench_build.build
 def choose(monkeypatch: pytest.MonkeyPatch, fault: str | None) -> None:
     """Let a test's replays run hardware that has all of `REPLAYED`; in their runs one is there."""
     number = 0 if fault is None else 1 + list(REPLAYED).index(fault)
-    monkeypatch.setattr(replay_bench_build, "build", functools.partial(_chosen, number))
+    monkeypatch.setattr(replay_bench_build, "build", functools.partial(_built, number))
 
 
-def _chosen(number: int, *arguments: Any) -> Simulation:
+def _built(number: int, *arguments: Any) -> Simulation:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(replay_bench_build, "cached_by_sources", _kept_with_faults)
         # In this process: a child would read the source as it is.
         patch.setattr(replay_bench_build, "_generate", _generate)
         simulation = _build(*arguments)
-    return replace(simulation, command=(*simulation.command, f"+fault_number={number}"))
+    return replace(simulation, command=(*simulation.command, f"+chosen_fault={number}"))
 
 
 def _kept_with_faults(kind: str, parts: Sequence[object], make: Callable[[Path], None]) -> Path:
@@ -70,7 +70,7 @@ def _module(change: Change) -> ModuleType:
 def _with_choice(elaborate: Callable[[LaunchPath, object], Module]) -> Any:
     def with_choice(path: LaunchPath, platform: object) -> Module:
         m = elaborate(path, platform)
-        m.submodules.fault_choice = Instance("fault_choice", o_number=_number)
+        m.submodules.fault_choice = Instance("fault_choice", o_chosen=chosen)
         return m
 
     return with_choice
@@ -94,4 +94,4 @@ def either(number: int, changed: Any, plain: Any) -> Any:
     if isinstance(plain, Assign):
         assert repr(changed.lhs) == repr(plain.lhs)
         return plain.lhs.eq(either(number, changed.rhs, plain.rhs))
-    return Mux(_number == number, changed, plain)
+    return Mux(chosen == number, changed, plain)
