@@ -2,6 +2,7 @@
 
 import dataclasses
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -18,8 +19,9 @@ from warploom_dev.coverage.counted_lines import blocks_below, with_counts_off
 from warploom_dev.coverage.coverage_figures import Row, Share
 from warploom_dev.coverage.points import Point, merged, read_points, source_of
 from warploom_dev.coverage.waivers import Waiver
+from warploom_sim.failure import ProgramError
 from warploom_sim.verilog.blocks import BLOCKS
-from warploom_spec import ErrorCode
+from warploom_spec import ErrorCode, WarploomError
 from warploom_spec.host_errors import HostError
 
 ROOT = Path(__file__).parents[2]
@@ -199,6 +201,17 @@ def row(**changes: object) -> Row:
             "toy: waivers leave out 6 of 100 points of kind toggle, more than 5%",
         ),
         ({"cases": {"a full queue": 0}}, "toy: these cases never happened: a full queue"),
+        ({"cycles": 0}, "toy: its tests ran 0 cycles; legal: at least 1"),
+        (
+            {"branch": Share(reached=0, total=0, waived=0)},
+            "toy: it has 0 points of kind branch that count; legal: at least 1 (WITHOUT_POINTS in"
+            " waivers.py)",
+        ),
+        (
+            {"block": "index_generator"},
+            "index_generator: it has 10 points of kind branch that count; legal: 0 (WITHOUT_POINTS"
+            " in waivers.py)",
+        ),
     ],
 )
 def test_a_block_that_falls_short_is_named_with_what_it_lacks(
@@ -215,6 +228,50 @@ def test_a_block_that_falls_short_is_named_with_what_it_lacks(
     assert (result.exit_code, result.stderr.strip()) == (1, said)
     monkeypatch.setattr(measure, "row_of", lambda name, seed: row())
     assert CliRunner().invoke(cli.main, ["coverage", "toy"]).exit_code == 0
+
+
+def test_a_block_whose_bench_is_empty_has_no_figures(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its tests pass, since each was skipped or ran no cycle."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(Build, "component", lambda build: Toy())
+    builds = {"toy": (Build("m:make", {"config": "tiny"}),)}
+    monkeypatch.setattr("warploom_dev.coverage.counted_builds.builds", lambda: builds)
+    monkeypatch.setattr(measure, "builds", lambda: builds)
+    monkeypatch.setattr(measure, "run_tests", lambda blocks, seed, jobs: None)
+    result = CliRunner().invoke(cli.main, ["coverage", "toy"])
+    assert result.exit_code == 3
+    assert "toy: no test ran a cycle of its build tiny" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("code", "said"), [(0, None), (1, "a test failed"), (5, "pytest did not run")]
+)
+def test_tests_that_fail_or_that_are_none_end_the_count(
+    code: int, said: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pytest's exit code 5 is: no test was selected."""
+    (tmp_path / "tb" / "part").mkdir(parents=True)
+    (tmp_path / "tb" / "part" / "test_toy_wrong_rules.py").touch()
+    monkeypatch.chdir(tmp_path)
+    ran: list[list[str]] = []
+
+    def run(command: list[str], **options: object) -> subprocess.CompletedProcess[str]:
+        ran.append(command)
+        return subprocess.CompletedProcess(command, code)
+
+    monkeypatch.setattr(subprocess, "run", run)
+    with pytest.raises(WarploomError, match=r"toy has no tests: tb/\*/test_toy\*.py names no file"):
+        measure.run_tests(["toy"], 1, 1)
+    assert not ran
+    (tmp_path / "tb" / "part" / "test_toy.py").touch()
+    if said is None:
+        measure.run_tests(["toy"], 1, 1)
+    else:
+        with pytest.raises(ProgramError, match=said):
+            measure.run_tests(["toy"], 1, 1)
+    assert ran[0][-1] == "tb/part/test_toy.py"
 
 
 def test_a_waiver_leaves_out_its_own_points_alone(monkeypatch: pytest.MonkeyPatch) -> None:

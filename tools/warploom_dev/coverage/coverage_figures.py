@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from warploom_dev.coverage.points import KINDS
+from warploom_dev.coverage.waivers import WITHOUT_POINTS
 from warploom_dev.figure_rows import read_rows, write_rows
 
 #: Where the committed figures are, in the repository.
@@ -99,9 +100,15 @@ def write(path: Path, rows: Iterable[Row]) -> None:
 
 def shortfalls(row: Row) -> list[str]:
     """Say in what a block falls short; nothing if it does not."""
-    found = []
+    found = [] if row.cycles else [f"{row.block}: its tests ran 0 cycles; legal: at least 1"]
     for kind in KINDS:
         share: Share = getattr(row, kind)
+        if (share.total > 0) == ((row.block, kind) in WITHOUT_POINTS):
+            legal = "0" if share.total else "at least 1"
+            found.append(
+                f"{row.block}: it has {share.total} points of kind {kind} that count; legal:"
+                f" {legal} (WITHOUT_POINTS in waivers.py)"
+            )
         if share.rate < GOAL:
             found.append(
                 f"{row.block}: its tests reach {share.reached} of {share.total} points of kind"

@@ -18,6 +18,7 @@ from warploom_dev.coverage.simulation import counting_build, hash_of
 from warploom_dev.coverage.waivers import waived, waived_case
 from warploom_sim.cosim.lockstep.checker import Outcome
 from warploom_sim.failure import ProgramError
+from warploom_spec import WarploomError
 
 #: A block's tests stand in files of the block's name; the unpacker's beside the packer's.
 _FILES_OF: Final = {"index_unpacker": "index_packer"}
@@ -28,10 +29,19 @@ _PASSED, _FAILED = 0, 1
 
 
 def test_files(block: str) -> list[str]:
-    """Return the files with a block's tests, without those that change its source."""
+    """Return the files with a block's tests, without those that change its source.
+
+    Raises
+    ------
+    WarploomError
+        If there is none: pytest would run every test there is.
+    """
     name = _FILES_OF.get(block, block)
-    found = sorted(Path("tb").glob(f"*/test_{name}*.py"))
-    return [str(path) for path in found if "wrong_rules" not in path.name]
+    pattern = f"tb/*/test_{name}*.py"
+    paths = sorted(path for path in Path().glob(pattern) if "wrong_rules" not in path.name)
+    if not paths:
+        raise WarploomError(f"block {block} has no tests: {pattern} names no file")
+    return [str(path) for path in paths]
 
 
 def run_tests(blocks: Sequence[str], seed: int, jobs: int) -> None:
@@ -52,7 +62,13 @@ def run_tests(blocks: Sequence[str], seed: int, jobs: int) -> None:
 
 
 def row_of(block: str, seed: int) -> Row:
-    """Return a block's figures from the counts that runs have left."""
+    """Return a block's figures from the counts that runs have left.
+
+    Raises
+    ------
+    ProgramError
+        If no test ran one of its builds: its points would be missing on both sides.
+    """
     shares: dict[str, Counter[str]] = {kind: Counter() for kind in KINDS}
     branches: list[str] = []
     signals: Counter[str] = Counter()
@@ -62,6 +78,9 @@ def row_of(block: str, seed: int) -> Row:
         component = build.component()
         hashes[build.text] = hash_of(component)
         raw = raw_folder(block, hashes[build.text])
+        runs = list(_outcomes(raw))
+        if not sum(outcome.cycles for outcome in runs):
+            raise ProgramError(f"{block}: no test ran a cycle of its build {build.text}")
         verilog = (counting_build(component) / VERILOG).read_text().splitlines()
         points = merged(read_points(path.read_text(), verilog) for path in raw.glob("*.dat"))
         left_out = waived(block, points)
@@ -75,7 +94,7 @@ def row_of(block: str, seed: int) -> Row:
                 branches.append(place(point, verilog))
             elif not count:
                 signals[re.sub(r"\[\d+\]:.*|:.*", "", point.text)] += 1
-        for outcome in _outcomes(raw):
+        for outcome in runs:
             cycles += outcome.cycles
             # A case that never happened counts as well: an update of a Counter keeps its 0.
             cases.update(outcome.counts)

@@ -91,6 +91,12 @@ WAIVERS: Final[tuple[Waiver, ...]] = (
     ),
 )
 
+#: Blocks without a point of a kind, each with its reason. Any other block without one was not
+#: counted.
+WITHOUT_POINTS: Final[dict[tuple[str, Kind], str]] = {
+    ("index_generator", "branch"): "it only connects blocks that have rows of their own",
+}
+
 
 def waived_case(block: str, case: str) -> bool:
     """Tell whether a case need not happen in a block's runs."""
