@@ -54,6 +54,9 @@ class KernelRun:
         Of all launches; None: the driver gives each block shape its own.
     shared_more : tuple of int
         Bytes of shared memory that a block of each launch takes beyond what its kernel needs.
+    read_bytes : int or None
+        Bytes from address 0 on that are read afterwards; None: from the arguments to the end of the
+        last buffer. The rest of the outcome's memory is what was written before.
     """
 
     kernel: KernelElf
@@ -66,6 +69,7 @@ class KernelRun:
     tasks: tuple[dict[str, int], ...] = ()
     index_address: int | None = None
     shared_more: tuple[int, ...] = ()
+    read_bytes: int | None = None
 
 
 @dataclass(frozen=True)
@@ -128,6 +132,8 @@ def run_kernels(
         image, memory = folder / f"image{number}.npy", folder / f"memory{number}.npy"
         np.save(image, run.images[-1].bytes)
         limits = [run.images[0].arguments // 4, -(-run.images[-1].end // 4)]
+        if run.read_bytes is not None:
+            limits = [0, -(-run.read_bytes // 4)]
         paths = {"image": str(image), "memory": str(memory), "read_back": limits}
         plan: dict[str, Any] = {
             "launches": launches,
