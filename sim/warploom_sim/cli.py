@@ -19,6 +19,7 @@ from warploom_sim.commands.steal import steal
 from warploom_sim.commands.trace import trace
 from warploom_sim.commands.verilog import verilog
 from warploom_sim.failure import STOP_SIGNALS, ProgramError
+from warploom_sim.standard_streams import prepare_streams
 from warploom_spec import WarploomError
 
 #: Exit code of everything that is refused, as click has it for a wrong option.
@@ -32,6 +33,15 @@ INTERRUPTED = 130
 class CommandGroup(click.Group):
     """Commands that end with words and an exit code of their own, never with a traceback."""
 
+    def main(self, *arguments: Any, **options: Any) -> Any:
+        """Run the command that the process was started for."""
+        prepare_streams()
+        try:
+            return super().main(*arguments, **options)
+        except OSError as error:  # what click itself prints, as a help
+            click.echo(f"Error: {error}", err=True)
+            sys.exit(FAILED)
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; end with the exit code of what it raises."""
         before = {number: signal.getsignal(number) for number in STOP_SIGNALS}
@@ -43,8 +53,6 @@ class CommandGroup(click.Group):
         except KeyboardInterrupt as error:
             click.echo("Interrupted" + (f"; {error}" if error.args else "."), err=True)
             sys.exit(INTERRUPTED)
-        except BrokenPipeError:  # click's and rich's: who reads our output has seen enough
-            raise
         except click.exceptions.NoArgsIsHelpError:  # the help itself
             raise
         except click.UsageError as error:
@@ -108,3 +116,6 @@ main.add_command(sim)
 main.add_command(steal)
 main.add_command(trace)
 main.add_command(verilog)
+
+if __name__ == "__main__":
+    main(prog_name="warploom")

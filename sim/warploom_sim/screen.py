@@ -6,10 +6,11 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from time import monotonic
-from typing import Final
+from typing import Any, Final
 
 import click
 from rich.console import Console
+from rich.measure import Measurement
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -20,11 +21,21 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
-from rich.table import Column
+from rich.table import Column, Table
 from rich.text import Text
 
 #: Columns of a table that goes into a file or a pipe: there is no screen to fit.
 PIPE_WIDTH: Final = 160
+#: Columns of the narrowest table: on a narrower screen its lines wrap.
+LEAST_WIDTH: Final = 20
+#: More columns than any screen has.
+MOST_WIDTH: Final = 10_000
+#: Columns of a terminal that does not say how many.
+_UNKNOWN_WIDTH: Final = 80
+#: Columns of a narrowest column whose words may be broken.
+_FOLDED: Final = 6
+#: Lines of a screen; no table depends on them.
+_HEIGHT: Final = 25
 #: Most characters of what goes on, in a line of `LineProgress`.
 LINE_NAME: Final = 72
 #: Seconds between two lines of `LineProgress` if less than a tenth is done between them.
@@ -36,7 +47,28 @@ _BAR_AND_TIMES: Final = 28
 _quiet = False
 
 
-class PlainConsole(Console):
+class TableConsole(Console):
+    """A console that cuts no word of a table: where its width is too small, lines are longer."""
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        """Print as `rich` does."""
+        for table in objects:
+            if isinstance(table, Table):
+                self._keep_words(table)
+                options["crop"] = False
+        super().print(*objects, **options)
+
+    def _keep_words(self, table: Table) -> None:
+        """Let each column have room for its longest word; a column that folds breaks words."""
+        options = self.options.update(max_width=MOST_WIDTH)
+        for column in table.columns:
+            cells = [Measurement.get(self, options, one) for one in (column.header, *column.cells)]
+            words = max(cell.maximum if column.no_wrap else cell.minimum for cell in cells)
+            least = min(words, _FOLDED) if column.overflow == "fold" else words
+            column.min_width = max(least, column.min_width or 0)
+
+
+class PlainConsole(TableConsole):
     """A console whose tables are drawn in ASCII: for files, pipes, and what reads them."""
 
     @property
@@ -48,11 +80,28 @@ class PlainConsole(Console):
 def table_console() -> Console:
     """Return the console that tables are printed on; into a file or a pipe they are plain ASCII.
 
-    ``COLUMNS`` bounds the width of both.
+    ``COLUMNS`` bounds the width of both, as far as the longest words leave it.
     """
     if sys.stdout.isatty():
-        return Console()
-    return PlainConsole() if "COLUMNS" in os.environ else PlainConsole(width=PIPE_WIDTH)
+        width = columns_given() or _columns_of_terminal()
+        # Without a height rich takes a dumb terminal for one of 80 columns.
+        return TableConsole(width=max(width, LEAST_WIDTH), height=_HEIGHT)
+    return PlainConsole(width=max(columns_given() or PIPE_WIDTH, LEAST_WIDTH), height=_HEIGHT)
+
+
+def columns_given() -> int | None:
+    """Return the environment's ``COLUMNS``; None if it is no number from 1 up: it says nothing."""
+    text = os.environ.get("COLUMNS", "")
+    columns = int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else 0
+    return min(columns, MOST_WIDTH) or None
+
+
+def _columns_of_terminal() -> int:
+    """Return the width of the terminal on standard output; 80 if it does not say."""
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns or _UNKNOWN_WIDTH
+    except OSError:
+        return _UNKNOWN_WIDTH
 
 
 def shortened(text: str, most: int) -> str:
@@ -150,7 +199,7 @@ def progress_bar(announcement: str = "", console: Console | None = None) -> Prog
     console = console or Console(stderr=True)
     if _quiet:
         return Progress(disable=True)
-    if not console.is_terminal:
+    if not _moves(console):
         if announcement:
             click.echo(announcement, err=True)
         return LineProgress()
@@ -166,11 +215,16 @@ def progress_bar(announcement: str = "", console: Console | None = None) -> Prog
     )
 
 
+def _moves(console: Console) -> bool:
+    """Tell a terminal on which a bar can be drawn anew; one that is dumb gets lines."""
+    return console.is_terminal and not console.is_dumb_terminal
+
+
 @contextmanager
 def working(what: str) -> Iterator[None]:
     """Show that work goes on of which nobody knows how much is done: a spinner, or lines."""
     console = Console(stderr=True)
-    if console.is_terminal and not _quiet:
+    if _moves(console) and not _quiet:
         with console.status(what):
             yield
         return

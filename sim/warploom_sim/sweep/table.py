@@ -1,7 +1,6 @@
 """The table of a comparison: a row for each combination, traces one under the other."""
 
 import itertools
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -11,14 +10,13 @@ from rich.markup import escape
 from rich.measure import Measurement
 from rich.table import Table
 
+from warploom_sim.screen import MOST_WIDTH, columns_given
 from warploom_sim.sweep.combinations import Verdict
 from warploom_sim.sweep.labels import common, label, same_work, short, value, varying
 from warploom_sim.sweep.run_figures import PERCENTILES
 
 #: Parts of a run's identity that change history hits: the table shows hits where these differ.
 _INDEX: Final = ("allocator", "history_entries", "index_memory_warps")
-#: More columns than any screen has.
-_ANY: Final = 10_000
 #: From this part of a run on, what the time scale makes is warned of.
 _WARN_FROM: Final = 0.1
 #: Shares of one kind in a cell, the largest ones; files have all.
@@ -55,7 +53,7 @@ def show_comparison(console: Console, rows: Sequence[dict[str, Any]]) -> None:
     A pipe takes any width, unless ``COLUMNS`` says what it takes.
     """
     columns = _columns(rows)
-    bound = console.width if console.is_terminal or "COLUMNS" in os.environ else _ANY
+    bound = console.width if console.is_terminal or columns_given() else MOST_WIDTH
     left_out: list[_Column] = []
     while (width := _width(console, _table(rows, columns))) > bound:
         if not (optional := [one for one in columns if not one.needed]):
@@ -72,7 +70,7 @@ def show_comparison(console: Console, rows: Sequence[dict[str, Any]]) -> None:
 
 
 def _width(console: Console, table: Table) -> int:
-    return Measurement.get(console, console.options.update(max_width=_ANY), table).maximum
+    return Measurement.get(console, console.options.update(max_width=MOST_WIDTH), table).maximum
 
 
 def verdicts(rows: Sequence[dict[str, Any]]) -> list[str]:
