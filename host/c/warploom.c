@@ -262,15 +262,14 @@ int warploom_launch_kernel(const warploom_core *core, uint32_t section, const wa
                            uint32_t *ticket)
 {
     uint32_t turns = 0;
+    *ticket = 0;
     for (;;) {
         warploom_outcome outcome;
         int error = warploom_submit_launch(core, section, launch);
         if (error) return error;
         error = warploom_wait(core, section, &outcome);
-        if (error != (int)WARPLOOM_ERROR_QUEUE_FULL) {
-            *ticket = error ? 0 : outcome.ticket;
-            return error;
-        }
+        if (!error) *ticket = outcome.ticket;
+        if (error != (int)WARPLOOM_ERROR_QUEUE_FULL) return error;
         error = wait_turn(core, &turns);
         if (error) return error;
     }

@@ -119,7 +119,8 @@ int warploom_poll(const warploom_core *core, uint32_t section, warploom_outcome 
 /* Poll until it is. The result is the outcome's code. */
 int warploom_wait(const warploom_core *core, uint32_t section, warploom_outcome *outcome);
 
-/* Submit and wait. A launch that is refused because a queue is full is tried again. */
+/* Submit and wait. A launch that is refused because a queue is full is tried again. `ticket` is 0
+ * unless the launch was accepted. */
 int warploom_launch_kernel(const warploom_core *core, uint32_t section, const warploom_launch *launch,
                            uint32_t *ticket);
 int warploom_run(const warploom_core *core, uint32_t section, const warploom_task *task,

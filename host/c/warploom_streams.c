@@ -59,11 +59,11 @@ int warploom_streams_launch(const warploom_core *core, warploom_streams *streams
     warploom_outcome outcome;
     uint32_t turns = 0, stream = launch->stream;
     int error;
+    *ticket = 0;
     if (stream >= WARPLOOM_STREAMS) return WARPLOOM_RANGE;
     if (streams->opened == WARPLOOM_OPEN) return WARPLOOM_FULL;
     put_pairs(streams, &waiting);
     do {
-        *ticket = 0;
         error = warploom_submit_launch(core, section, &waiting);
         if (!error) error = warploom_wait(core, section, &outcome);
         if (!error) {

@@ -14,6 +14,8 @@ from warploom_spec import preset
 HOST = Path(__file__).parents[2] / "host" / "c"
 FLAGS = ("-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-ffreestanding", "-O2")
 CONFIG = preset("tiny")
+#: What stands in a ticket before a call.
+UNWRITTEN = 0xFFFFFFFF
 SOURCES = ("warploom.c", "warploom_shapes.c", "warploom_streams.c", "example_streams.c")
 
 
@@ -55,7 +57,7 @@ class CDriver(CCalls):
         return self.call("identify")
 
     def launch(self, section, inline=(), waits=(), **fields):
-        launch, ticket = launch_of(inline, waits, fields), U32(0)
+        launch, ticket = launch_of(inline, waits, fields), U32(UNWRITTEN)
         error = self.call("launch_kernel", section, ctypes.byref(launch), ctypes.byref(ticket))
         return error, ticket.value
 

@@ -3,7 +3,7 @@
 import ctypes
 
 from simt_host.c_calls import U32, Launch, Record, values
-from tb.host.c_driver import CDriver
+from tb.host.c_driver import UNWRITTEN, CDriver
 from tb.host.driver_tours import PythonDriver, descriptor
 from warploom_host import HostDriver, Streams
 from warploom_spec import preset
@@ -56,7 +56,7 @@ class CStreams(CDriver):
         return self.call("streams_begin", self._streams)
 
     def launch(self, section, inline=(), **fields):
-        launch, ticket = Launch(**fields), U32(0)
+        launch, ticket = Launch(**fields), U32(UNWRITTEN)
         where = self._streams, section, ctypes.byref(launch), ctypes.byref(ticket)
         return self.call("streams_launch", *where), ticket.value
 

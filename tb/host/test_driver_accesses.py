@@ -100,6 +100,19 @@ def test_every_other_refusal_is_told_at_once(host, code):
     assert made(host, "launch", rings() + complete(code), 0, **NOTHING) == (code, 0)
 
 
+@pytest.mark.parametrize(
+    ("script", "code"),
+    [
+        # The section still shows an earlier launch's ticket.
+        (rings() + complete(15, ticket=77), 15),
+        ((rings() + complete(QUEUE_FULL, ticket=77)) * 2, WAITED),
+        ([("read", DOORBELL, 1)], BUSY),
+    ],
+)
+def test_a_launch_that_is_not_accepted_has_the_ticket_0(host, script, code):
+    assert made(host, "launch", script, 0, patience=2, **NOTHING) == (code, 0)
+
+
 def test_so_many_full_queues_as_there_is_patience(host):
     script = (rings() + complete(QUEUE_FULL)) * 3
     assert made(host, "launch", script, 0, patience=3, **NOTHING)[0] == WAITED
@@ -124,10 +137,21 @@ def test_so_many_looks_at_the_state_as_there_is_patience(host):
     assert made(host, "soft_reset", [begin, running, running, over], patience=3) == 0
 
 
+def demand_no_limit(host):
+    """Hold that patience 0 is no limit to any wait."""
+    script = rings() + [("read", DOORBELL, 1)] * 50 + complete(ticket=1)
+    assert made(host, "launch", script, 0, patience=0, **NOTHING) == (0, 1)
+    script = (rings() + complete(QUEUE_FULL)) * 3 + rings() + complete(ticket=1)
+    assert made(host, "launch", script, 0, patience=0, **NOTHING) == (0, 1)
+    script = [("read", 0x30, 0)] * 50 + record(5, *[0] * 7)
+    assert made(host, "wait_record", script, patience=0)[0] == 0
+    script = [("write", 0x18, 1), *[("read", 0x1C, 1)] * 50, ("read", 0x1C, 0)]
+    assert made(host, "soft_reset", script, patience=0) == 0
+
+
 def test_without_a_limit_c_waits_on():
     """Patience 0 is none in C."""
-    script = rings() + [("read", DOORBELL, 1)] * 50 + complete(ticket=1)
-    assert made(c_host(), "launch", script, 0, patience=0, **NOTHING) == (0, 1)
+    demand_no_limit(c_host())
 
 
 SUBMITS = {

@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from tb.host import test_driver_accesses as accesses
 from tb.host import test_driver_bus_rules as rules
 from tb.host import test_driver_sizes as sizes
 from tb.host.c_driver import HOST
@@ -11,6 +12,10 @@ from tb.host.driver_hosts import c_host, python_host
 from tb.support.planted import plant
 from warploom_dev.rewrite import Rewrite
 from warploom_host import HostDriver
+
+#: A refusal while the section shows an earlier launch's ticket; a section that is busy.
+REFUSED = accesses.rings() + accesses.complete(15, ticket=77), 15
+BUSY = [("read", accesses.DOORBELL, 1)], accesses.BUSY
 
 #: Rule -> what makes the driver, the test that finds it, what the test gets; the driver's text (a
 #: local's name is ``\w+``) and what stands there instead.
@@ -34,6 +39,18 @@ IN_C = {
     "a refused read of RESULT1 is not told": (
         *(c_host, rules.demand_a_bus_error, ("poll",)),
         *(r"(RESULT1_OFFSET\), &\w+\);\s*)if \(\w+\) return \w+;", r"\1"),
+    ),
+    "a refused launch hands on a ticket": (
+        *(c_host, accesses.test_a_launch_that_is_not_accepted_has_the_ticket_0, REFUSED),
+        *(r"if \(!\w+\) (\*\w+ = \w+\.ticket;)", r"\1"),
+    ),
+    "a launch that was not submitted leaves its ticket as it was": (
+        *(c_host, accesses.test_a_launch_that_is_not_accepted_has_the_ticket_0, BUSY),
+        *(r"\*ticket = 0;", ""),
+    ),
+    "patience 0 does not wait": (
+        *(c_host, accesses.demand_no_limit, ()),
+        *(r"\w+->patience != 0 && ", ""),
     ),
     "nobody waits for the interrupt": (
         *(c_host, rules.demand_waits, ()),
