@@ -4,11 +4,14 @@
 #define GET(word, field) (((word) & field##_MASK) >> field##_SHIFT)
 #define FITS(value, field) (((value) & ~(field##_MASK >> field##_SHIFT)) == 0)
 #define PUT(value, field) ((value) << field##_SHIFT)
+/* The low bits of a value, as many as a field has. */
+#define CUT(value, field) ((value) & (field##_MASK >> field##_SHIFT))
 
 #define LOW(value) ((uint32_t)((value) & UINT32_C(0xFFFFFFFF)))
 #define HIGH(value) ((uint32_t)((value) >> 32))
 
 #define RECORD_WORDS 8
+#define TASK_WORDS 32 /* of the task register */
 #define INLINE_WORD 12
 
 /* All bits of IRQ_ENABLE. */
@@ -74,7 +77,7 @@ int warploom_submit_words(const warploom_core *core, uint32_t section, const uin
 {
     uint32_t doorbell, word;
     int error;
-    if (section >= WARPLOOM_SECTIONS) return WARPLOOM_RANGE;
+    if (section >= WARPLOOM_SECTIONS || count > TASK_WORDS) return WARPLOOM_RANGE;
     error = read_word(core, warploom_section(section, WARPLOOM_SECTION_DOORBELL_OFFSET), &doorbell);
     if (error) return error;
     if (doorbell) return WARPLOOM_BUSY;
@@ -146,7 +149,8 @@ int warploom_pack_launch(const warploom_launch *launch, uint32_t *words)
     for (n = 0; n < launch->waits; n++)
         words[WARPLOOM_LAUNCH_WAIT0_STREAM_WORD + n] =
             PUT(launch->wait[n].stream, WARPLOOM_LAUNCH_WAIT0_STREAM) |
-            PUT(launch->wait[n].count & 0xFFFF, WARPLOOM_LAUNCH_WAIT0_COUNT);
+            PUT(CUT(launch->wait[n].count, WARPLOOM_LAUNCH_WAIT0_COUNT),
+                WARPLOOM_LAUNCH_WAIT0_COUNT);
     return WARPLOOM_OK;
 }
 

@@ -108,7 +108,7 @@ int warploom_submit_disconnect(const warploom_core *core, uint32_t section);
 /* The words of a launch, WARPLOOM_LAUNCH_WORDS, without an access. */
 #define WARPLOOM_LAUNCH_WORDS (WARPLOOM_LAUNCH_WAIT0_STREAM_WORD + WARPLOOM_WAIT_WORDS)
 int warploom_pack_launch(const warploom_launch *launch, uint32_t *words);
-/* Write the first words of any command, ring, and so on; read and write any register. */
+/* Write the first words of any command, 32 at most, and ring; read and write any register. */
 int warploom_submit_words(const warploom_core *core, uint32_t section, const uint32_t *words,
                           uint32_t count);
 int warploom_read_register(const warploom_core *core, uint32_t address, uint32_t *value);

@@ -34,7 +34,9 @@ static warploom_shape *oldest_shape(warploom_shapes *shapes)
     uint32_t n;
     for (n = 0; n < shapes->size; n++) {
         warploom_shape *shape = &shapes->shapes[n];
-        if (shape->dx && (!oldest || shape->asked < oldest->asked)) oldest = shape;
+        /* By its age: `asked` wraps. */
+        if (shape->dx && (!oldest || shapes->asked - shape->asked > shapes->asked - oldest->asked))
+            oldest = shape;
     }
     return oldest;
 }

@@ -3,16 +3,19 @@
 /* An event that is so many launches behind is reached. */
 #define FAR_BEHIND UINT32_C(0x8000)
 
-/* Know no launch and no pair; read the epoch. */
+/* Know no launch and no pair; read the epoch, which rises when a soft reset is over. */
 static int forget(const warploom_core *core, warploom_streams *streams)
 {
     uint32_t stream, state;
     int error = warploom_read_register(core, WARPLOOM_STATE_ADDRESS, &state);
     if (error) return error;
+    if (state & WARPLOOM_STATE_RESETTING_MASK) state += UINT32_C(1) << WARPLOOM_STATE_EPOCH_SHIFT;
     streams->epoch = (state & WARPLOOM_STATE_EPOCH_MASK) >> WARPLOOM_STATE_EPOCH_SHIFT;
     streams->opened = 0;
-    for (stream = 0; stream < WARPLOOM_STREAMS; stream++)
-        streams->count[stream] = streams->pairs[stream] = 0;
+    for (stream = 0; stream < WARPLOOM_STREAMS; stream++) {
+        streams->count[stream] = 0;
+        streams->pairs[stream] = 0;
+    }
     return WARPLOOM_OK;
 }
 
@@ -47,7 +50,7 @@ static void put_pairs(warploom_streams *streams, warploom_launch *launch)
             continue;
         }
         launch->wait[k].stream = event->stream;
-        launch->wait[k++].count = event->count;
+        launch->wait[k++].count = (uint32_t)event->count;
     }
     launch->waits = k;
 }
@@ -57,7 +60,7 @@ int warploom_streams_launch(const warploom_core *core, warploom_streams *streams
 {
     warploom_launch waiting = *launch;
     warploom_outcome outcome;
-    uint32_t turns = 0, stream = launch->stream;
+    uint32_t turns = core->patience, stream = launch->stream;
     int error;
     *ticket = 0;
     if (stream >= WARPLOOM_STREAMS) return WARPLOOM_RANGE;
@@ -75,8 +78,7 @@ int warploom_streams_launch(const warploom_core *core, warploom_streams *streams
             open->stream = stream;
             open->count = streams->count[stream];
         }
-        turns++;
-    } while (error == (int)WARPLOOM_ERROR_QUEUE_FULL && turns != core->patience);
+    } while (error == (int)WARPLOOM_ERROR_QUEUE_FULL && (!core->patience || --turns));
     return error == (int)WARPLOOM_ERROR_QUEUE_FULL ? WARPLOOM_WAITED : error;
 }
 
@@ -125,13 +127,16 @@ int warploom_streams_wait_record(const warploom_core *core, warploom_streams *st
 
 int warploom_streams_soft_reset(const warploom_core *core, warploom_streams *streams)
 {
-    int error = warploom_soft_reset(core);
-    return error ? error : forget(core, streams);
+    int forgot, error = warploom_soft_reset(core);
+    /* A reset that is not over yet ends all launches, too. */
+    if (error && error != WARPLOOM_WAITED) return error;
+    forgot = forget(core, streams);
+    return error ? error : forgot;
 }
 
 warploom_event warploom_event_record(const warploom_streams *streams, uint32_t stream)
 {
-    warploom_event event = {stream, 0, streams->epoch};
+    warploom_event event = {stream, streams->epoch, 0};
     if (stream < WARPLOOM_STREAMS) event.count = streams->count[stream];
     return event;
 }

@@ -16,12 +16,14 @@
 
 /* The launches of a stream up to one: count 0 is none of them. */
 typedef struct {
-    uint32_t stream, count, epoch;
+    uint32_t stream, epoch;
+    uint64_t count;
 } warploom_event;
 
 /* A launch without a record that was taken. */
 typedef struct {
-    uint32_t ticket, stream, count;
+    uint32_t ticket, stream;
+    uint64_t count;
 } warploom_open;
 
 /* The program sets `kept`, an array of `size` records, and calls warploom_streams_begin. Records
@@ -30,7 +32,7 @@ typedef struct {
     warploom_record *kept;
     uint32_t size;
     uint32_t used, opened, epoch;
-    uint32_t count[WARPLOOM_STREAMS]; /* launches that were accepted */
+    uint64_t count[WARPLOOM_STREAMS]; /* launches that were accepted */
     uint32_t pairs[WARPLOOM_STREAMS]; /* pairs of the next launch */
     warploom_event pair[WARPLOOM_STREAMS][WARPLOOM_LAUNCH_WAITS ? WARPLOOM_LAUNCH_WAITS : 1];
     warploom_open open[WARPLOOM_OPEN];
@@ -42,7 +44,8 @@ int warploom_streams_begin(const warploom_core *core, warploom_streams *streams)
  * launch that is refused keeps them for the next one. */
 int warploom_streams_launch(const warploom_core *core, warploom_streams *streams, uint32_t section,
                             const warploom_launch *launch, uint32_t *ticket);
-/* As the calls of warploom.h. Records that were kept come first. A soft reset ends every wait. */
+/* As the calls of warploom.h. Records that were kept come first. A soft reset ends every wait,
+ * also one that is not over when the driver stops waiting for it (WARPLOOM_WAITED). */
 int warploom_streams_take_record(const warploom_core *core, warploom_streams *streams,
                                  warploom_record *record);
 int warploom_streams_wait_record(const warploom_core *core, warploom_streams *streams,

@@ -8,6 +8,7 @@ from tb.host.driver_tours import PythonDriver, descriptor
 from warploom_host import HostDriver, Streams
 from warploom_spec import preset
 
+U64 = ctypes.c_uint64
 #: The C structures below are those of a header for this configuration.
 TINY = preset("tiny")
 
@@ -15,11 +16,11 @@ TINY = preset("tiny")
 class Event(ctypes.Structure):
     """``warploom_event``."""
 
-    _fields_ = [(name, U32) for name in ("stream", "count", "epoch")]
+    _fields_ = [("stream", U32), ("epoch", U32), ("count", U64)]
 
 
 class _Open(ctypes.Structure):
-    _fields_ = [(name, U32) for name in ("ticket", "stream", "count")]
+    _fields_ = [("ticket", U32), ("stream", U32), ("count", U64)]
 
 
 def state_of(config):
@@ -30,7 +31,7 @@ def state_of(config):
         _fields_ = [
             ("kept", ctypes.POINTER(Record)),
             *((name, U32) for name in ("size", "used", "opened", "epoch")),
-            ("count", U32 * streams),
+            ("count", U64 * streams),
             ("pairs", U32 * streams),
             ("pair", Event * max(1, config.launch_waits) * streams),
             ("open", _Open * config.records),

@@ -5,8 +5,12 @@ Addresses and words stand here as the register map has them, as numbers.
 
 import pytest
 
+from simt_host.c_calls import U32
 from tb.host.driver_hosts import TINY, c_host, python_host
 from tb.host.scripted_bus import ScriptedBus
+from warploom_host import HostDriver
+from warploom_sim.verilog.register_map import c_header
+from warploom_spec import WarploomError
 from warploom_spec.host_registers import config_crc
 from warploom_spec.resources import AMOUNT_FIELDS
 
@@ -149,9 +153,26 @@ def demand_no_limit(host):
     assert made(host, "soft_reset", script, patience=0) == 0
 
 
-def test_without_a_limit_c_waits_on():
-    """Patience 0 is none in C."""
-    demand_no_limit(c_host())
+def test_patience_0_is_no_limit(host):
+    demand_no_limit(host)
+
+
+def test_the_python_driver_refuses_a_negative_patience():
+    with pytest.raises(WarploomError, match=r"patience is -1; legal: 0 or more \(0: wait for ever"):
+        HostDriver(lambda address: 0, lambda address, value: None, TINY, -1)
+
+
+def demand_32_words(host):
+    """Hold that in C a command has 32 words at most, those of the task register."""
+    words = (U32 * 33)(*range(33))
+    script = [("write", 0x1080 + 4 * n, n) for n in range(32)]
+    script = [("read", DOORBELL, 0), *script, ("write", DOORBELL, 1)]
+    assert made(host, "call", script, "submit_words", 0, words, 32) == 0
+    assert made(host, "call", [], "submit_words", 0, words, 33) == RANGE
+
+
+def test_in_c_a_command_has_as_many_words_as_the_task_register():
+    demand_32_words(c_host())
 
 
 SUBMITS = {
@@ -239,6 +260,30 @@ def test_a_launch_s_pairs_stand_behind_its_words(host):
     assert made(host, "submit_launch", script, 0, waits=[(255, 1), (2, 0)], **NOTHING) == 0
 
 
+def demand_a_count_s_field(make):
+    """Hold that in C a count stays in its field, wherever the header has it: no bit spills.
+
+    ``make`` makes the driver with a header.
+    """
+    header = c_header(TINY, "bench")
+    for old, new in (
+        ("STREAM_SHIFT UINT32_C(8)", "STREAM_SHIFT UINT32_C(24)"),
+        ("STREAM_MASK UINT32_C(0x0000FF00)", "STREAM_MASK UINT32_C(0xFF000000)"),
+        ("COUNT_SHIFT UINT32_C(16)", "COUNT_SHIFT UINT32_C(0)"),
+        ("COUNT_MASK UINT32_C(0xFFFF0000)", "COUNT_MASK UINT32_C(0x0000FFFF)"),
+    ):
+        assert f"LAUNCH_WAIT0_{old}" in header
+        header = header.replace(f"LAUNCH_WAIT0_{old}", f"LAUNCH_WAIT0_{new}")
+    words = [0x102] + [0] * 27 + [0x0300FFFF]
+    script = [("write", 0x1080 + 4 * n, word) for n, word in enumerate(words)]
+    script = [("read", DOORBELL, 0), *script, ("write", DOORBELL, 1)]
+    assert made(make(header), "submit_launch", script, 0, waits=[(3, 0x5FFFF)], **NOTHING) == 0
+
+
+def test_in_c_a_count_stays_in_its_field_wherever_the_header_has_it():
+    demand_a_count_s_field(lambda header: c_host(header=header))
+
+
 @pytest.mark.parametrize("waits", [[(256, 1)], [(1, 1), (256, 1)], [(1, 1)] * 3, [(1, 1)] * 5])
 def test_a_pair_too_many_or_of_no_stream_is_refused(host, waits):
     assert made(host, "submit_launch", [], 0, waits=waits, **NOTHING) == RANGE
@@ -290,10 +335,16 @@ def test_without_a_record_nothing_is_popped(host):
     assert made(host, "take_record", [("read", 0x30, 0)])[0] == EMPTY
 
 
-@pytest.mark.parametrize("bits", [0b0000, 0b0010, 0b1101, 0b1111])
-def test_what_was_read_is_acknowledged_and_nothing_else(host, bits):
+def demand_acknowledged(host, bits):
+    """Hold that the bits that were read are cleared."""
     script = [("read", 0x24, bits), ("write", 0x24, bits)]
     assert made(host, "acknowledge_irq", script) == (0, bits)
+
+
+# The highest bit: of a core whose minor number is a later one.
+@pytest.mark.parametrize("bits", [0b0000, 0b0010, 0b1101, 0b1111, 0x80000001])
+def test_what_was_read_is_acknowledged_and_nothing_else(host, bits):
+    demand_acknowledged(host, bits)
 
 
 #: Field of a launch: its word, and that word with the field's highest value.

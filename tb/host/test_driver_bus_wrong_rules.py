@@ -9,13 +9,19 @@ from tb.host import test_driver_bus_rules as rules
 from tb.host import test_driver_sizes as sizes
 from tb.host.c_driver import HOST
 from tb.host.driver_hosts import c_host, python_host
-from tb.support.planted import plant
+from tb.support.planted import Change, plant
 from warploom_dev.rewrite import Rewrite
 from warploom_host import HostDriver
 
 #: A refusal while the section shows an earlier launch's ticket; a section that is busy.
 REFUSED = accesses.rings() + accesses.complete(15, ticket=77), 15
 BUSY = [("read", accesses.DOORBELL, 1)], accesses.BUSY
+
+
+def with_header(text):
+    """Return what makes the C driver with a header."""
+    return lambda header: c_host(text, header=header)
+
 
 #: Rule -> what makes the driver, the test that finds it, what the test gets; the driver's text (a
 #: local's name is ``\w+``) and what stands there instead.
@@ -47,6 +53,14 @@ IN_C = {
     "a launch that was not submitted leaves its ticket as it was": (
         *(c_host, accesses.test_a_launch_that_is_not_accepted_has_the_ticket_0, BUSY),
         *(r"\*ticket = 0;", ""),
+    ),
+    "a pair's count spills": (
+        *(with_header, accesses.demand_a_count_s_field, ()),
+        *(r"CUT\((launch->wait\[\w+\]\.count), \w+\)", r"\1"),
+    ),
+    "a command has as many words as the program says": (
+        *(c_host, accesses.demand_32_words, ()),
+        *(r" \|\| count > TASK_WORDS", ""),
     ),
     "patience 0 does not wait": (
         *(c_host, accesses.demand_no_limit, ()),
@@ -83,6 +97,19 @@ IN_PYTHON = {
     "nobody waits for the interrupt": (
         *(python_host, rules.demand_waits, ()),
         Rewrite(HostDriver, "wait_record", "self._wait_irq()", "None"),
+    ),
+    "patience 0 does not wait": (
+        *(python_host, accesses.demand_no_limit, ()),
+        Change(HostDriver, "_turns", " if self._patience else itertools.count()", ""),
+    ),
+    "a bit of IRQ_STATUS that is not known is refused": (
+        *(python_host, accesses.demand_acknowledged, (0x80000001,)),
+        Change(
+            HostDriver,
+            "acknowledge_irq",
+            'self._write(self._register("IRQ_STATUS"), bits)',
+            'self.write_register("IRQ_STATUS", bits)',
+        ),
     ),
     "a count of results below 0 gives none": (
         *(python_host, rules.demand_a_count, (-1,)),

@@ -21,6 +21,7 @@ from tb.host.test_driver_accesses import (
     NOTHING,
     QUEUE_FULL,
     RANGE,
+    WAITED,
     complete,
 )
 from tb.host.test_driver_bus_rules import PostingBus, RefusingBus
@@ -278,6 +279,33 @@ def demand_a_reset_ends_pairs(host):
     assert play(host, script, steps) == (0, 4)
 
 
+def demand_a_reset_that_goes_on_ends_pairs(host):
+    """Hold that a soft reset ends all that was, though it goes on when the driver gives up.
+
+    The epoch rises at its end, and wraps.
+    """
+    script = launched(1, ticket=1, number=1) + launched(1, ticket=2, number=2)
+    script += [("write", 0x18, 1), *[("read", 0x1C, 7 << 16 | 1)] * 1001]
+    script += launched(1, ticket=3, number=1) + launched(3, [(1, 1)], ticket=4, number=1)
+    script += [("write", 0x18, 1), *[("read", 0x1C, 0xFFFF0001)] * 1001]
+
+    def steps(driver):
+        launch(driver, 1)
+        launch(driver, 1)
+        before = driver.event_record(1)
+        assert driver.stream_wait(3, before) == 0
+        assert driver.soft_reset() == WAITED
+        launch(driver, 1)
+        event = driver.event_record(1)
+        for one in (event, before):
+            assert driver.stream_wait(3, one) == 0
+        found = launch(driver, 3)
+        assert driver.soft_reset() == WAITED
+        return found, event.epoch, driver.event_record(1).epoch
+
+    assert play(host, script, steps) == ((0, 4), 8, 0)
+
+
 def demand_taken_records_noted(host):
     """Hold that no call waits for a launch whose record the program has taken, by either call."""
     script = [one for n in (1, 2, 3, 4) for one in launched(n, ticket=n, number=1)]
@@ -308,6 +336,24 @@ def demand_the_ticket_0(host):
     assert play(host, script, steps) == ((GRID_ZERO, 0), (BUSY, 0), (RANGE, 0))
 
 
+def demand_order_past_32_bits(host):
+    """Hold that in C an event is the same when its stream's count has passed 2^32."""
+    script = launched(1, ticket=1, number=0xFFFF) + launched(1, ticket=2, number=0)
+    script += launched(2, [(1, 0)], ticket=3, number=1)
+
+    def steps(driver):
+        driver.state.count[1] = 0xFFFFFFFE
+        events = []
+        for _ in range(2):
+            launch(driver, 1)
+            events.append(driver.event_record(1))
+        for event in events:
+            assert driver.stream_wait(2, event) == 0
+        return [event.count for event in events], launch(driver, 2)
+
+    assert play(host, script, steps) == ([0xFFFFFFFF, 0x100000000], (0, 3))
+
+
 def demand_no_limit(host):
     """Hold that in C a full queue is tried again for ever with patience 0."""
 
@@ -322,7 +368,7 @@ def demand_no_limit(host):
 DEMANDS = (
     *(demand_pairs, demand_kept_pairs, demand_old_events_dropped, demand_wait_for_the_oldest),
     *(demand_order_past_16_bits, demand_a_reset_ends_pairs, demand_taken_records_noted),
-    demand_the_ticket_0,
+    *(demand_the_ticket_0, demand_a_reset_that_goes_on_ends_pairs),
 )
 
 
@@ -333,6 +379,10 @@ def test_events_follow_their_rules(host, demand):
 
 def test_in_c_patience_0_is_no_limit():
     demand_no_limit(c_host())
+
+
+def test_in_c_counts_have_more_than_32_bits():
+    demand_order_past_32_bits(c_host())
 
 
 def test_a_list_of_records_that_is_full_is_told(monkeypatch):

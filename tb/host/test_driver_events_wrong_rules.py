@@ -8,10 +8,12 @@ from tb.host.c_driver import HOST
 from tb.host.test_driver_events import (
     c_host,
     demand_a_reset_ends_pairs,
+    demand_a_reset_that_goes_on_ends_pairs,
     demand_kept_pairs,
     demand_no_limit,
     demand_old_events_dropped,
     demand_order_past_16_bits,
+    demand_order_past_32_bits,
     demand_pairs,
     demand_taken_records_noted,
     demand_the_ticket_0,
@@ -30,7 +32,7 @@ WRONG = {
     ),
     "a refused launch loses its pairs": (
         demand_kept_pairs,
-        *(r"turns\+\+;", "turns++; streams->pairs[stream] = 0;"),
+        *(r"(warploom_wait)(\([^;]*;)", r"\1\2\nstreams->pairs[stream] = 0;"),
         Change(
             *(
                 Streams,
@@ -66,11 +68,26 @@ WRONG = {
     ),
     "pairs outlive a soft reset": (
         demand_a_reset_ends_pairs,
-        *(r"(streams->count\[stream\] = )streams->pairs\[stream\] = 0", r"\g<1>0"),
+        *(r"(streams->count\[stream\] = 0;\s*)streams->pairs\[stream\] = 0;", r"\1"),
         Change(
             *(Streams, "_forget", "[[] for _ in self._counts]"),
             "getattr(self, '_pairs', [[] for _ in self._counts])",
         ),
+    ),
+    "pairs outlive a soft reset that goes on": (
+        demand_a_reset_that_goes_on_ends_pairs,
+        *(r"error && error != WARPLOOM_WAITED", "error"),
+        Change(
+            Streams,
+            "soft_reset",
+            "except HostTimeout:\n        self._forget()",
+            "except HostTimeout:\n        pass",
+        ),
+    ),
+    "the epoch is that before a soft reset that goes on": (
+        demand_a_reset_that_goes_on_ends_pairs,
+        *(r"if \(state & WARPLOOM_STATE_RESETTING_MASK\) [^;]*;", ""),
+        Change(Streams, "_forget", "(state & 1)", "0"),
     ),
     "a record that was waited for is not noted": (
         demand_taken_records_noted,
@@ -105,9 +122,13 @@ WRONG_IN_C = {
         demand_the_ticket_0,
         *(r"\*ticket = 0;", ""),
     ),
+    "a count has 32 bits": (
+        demand_order_past_32_bits,
+        *(r"(streams->count\[stream\]) \+= ([^;]*);", r"\1 = (uint32_t)(\1 + (\2));"),
+    ),
     "patience 0 does not wait": (
         demand_no_limit,
-        *(r"turns != core->patience", "turns < core->patience"),
+        *(r"!core->patience \|\| --turns", "turns && --turns"),
     ),
 }
 

@@ -32,9 +32,9 @@ def library(config, source=None):
         return ctypes.CDLL(str(c_driver.build(Path(folder), c_header(config, "bench"), texts)))
 
 
-def in_c(config=TINY, size=16, source=None):
+def in_c(config=TINY, size=16, source=None, shapes=None):
     """Return a function that returns a block shape's address, or the driver's code."""
-    shapes = shapes_of(size)
+    shapes = shapes or shapes_of(size)
 
     def place(block):
         launch = Launch(**dict(zip(("dx", "dy", "dz"), block, strict=True)), index_address=9)
@@ -90,6 +90,19 @@ def test_without_room_the_shape_that_was_asked_for_longest_ago_gives_up_its_rows
     assert addresses(place, (217, 1, 1), b, d) == [0, 32, 48]
 
 
+def demand_age_past_32_bits(source=None):
+    """Hold that in C the oldest shape is the oldest one when the count of launches has wrapped."""
+    shapes = shapes_of(2)
+    shapes.asked = 0xFFFFFFFE
+    place = in_c(source=source, shapes=shapes)
+    # A has 0xFFFFFFFF, B 0: A is older; C then takes A's entry and rows.
+    assert addresses(place, A, B, C, B) == [0, 12, 0, 12]
+
+
+def test_in_c_the_oldest_shape_is_known_past_2_to_the_32_launches():
+    demand_age_past_32_bits()
+
+
 def test_the_lowest_free_rows_are_taken_that_are_large_enough(placing):
     """Three shapes at most: B gives up rows 12 to 25, later A gives up rows 0 to 11."""
     place = placing(size=3)
@@ -140,7 +153,7 @@ def test_without_an_index_memory_the_address_is_0(placing):
 WRONG = {
     "the newest shape gives up its rows": (
         test_without_room_the_shape_that_was_asked_for_longest_ago_gives_up_its_rows,
-        *(r"(\w+->asked) < (\w+->asked)", r"\1 > \2"),
+        *(r"(\w+->asked - \w+->asked) > ", r"\1 < "),
         Rewrite(IndexShapes, "_new", "next(iter(self._rows))", "list(self._rows)[-1]"),
     ),
     "a shape that is asked for again stays old": (
@@ -168,6 +181,14 @@ WRONG = {
         ),
     ),
 }
+
+
+def test_that_the_lowest_count_is_not_the_oldest_shape_is_found_in_c():
+    pattern = r"\w+->asked - (\w+->asked) > \w+->asked - (\w+->asked)"
+    text, count = re.subn(pattern, r"\1 < \2", (HOST / "warploom_shapes.c").read_text())
+    assert count == 1
+    with pytest.raises(AssertionError):
+        demand_age_past_32_bits(text)
 
 
 @pytest.mark.parametrize("rule", WRONG)

@@ -4,7 +4,8 @@ It needs two functions that reach the core, such as those of a bench, a debugger
 window. Nothing here sleeps: a call that waits reads again and again, ``patience`` times at most.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from warploom_host.outcomes import CommandFailed, HostTimeout, Outcome, Record
@@ -54,7 +55,7 @@ class HostDriver:
     config : Config
         The core's configuration. `identify` compares it with the core.
     patience : int
-        Turns of waiting before a call raises `HostTimeout`.
+        Turns of waiting before a call raises `HostTimeout`; 0: wait for ever.
     barrier : function, optional
         Returns when every write has had its response. A bus that posts writes needs it: AXI lets a
         read pass a posted write. Without it `write32` itself returns after the response.
@@ -64,7 +65,8 @@ class HostDriver:
     Raises
     ------
     WarploomError
-        From every call: if a value fits no field, a section does not exist or is busy.
+        If ``patience`` is negative. From every call: if a value fits no field, a section does not
+        exist or is busy.
     """
 
     def __init__(
@@ -76,12 +78,16 @@ class HostDriver:
         wait_irq: Callable[[], None] | None = None,
         barrier: Callable[[], None] | None = None,
     ):
+        if patience < 0:
+            raise WarploomError(f"patience is {patience}; legal: 0 or more (0: wait for ever)")
         self._read = read32
         self._write = write32
         self._config = config
         self._patience = patience
         self._wait_irq = wait_irq
         self._barrier = barrier
+        self._launch_words = launch_words(config)
+        self._record_words = final_record_words(config)
         self._registers: Mapping[str, Word] = {word.name: word for word in registers(config)}
 
     def identify(self) -> None:
@@ -108,7 +114,7 @@ class HostDriver:
         if len(waits) > self._config.launch_waits:
             most = self._config.launch_waits
             raise WarploomError(f"the launch waits for {len(waits)} pairs; legal: 0 to {most}")
-        layout = launch_words(self._config)
+        layout = self._launch_words
         grid = dict(zip(("gx", "gy", "gz"), launch.grid, strict=True))
         block = dict(zip(("dx", "dy", "dz"), launch.block, strict=True))
         head = {"opcode": int(Opcode.LAUNCH), "flags": (1 << len(waits)) - 1, "parameter": 0}
@@ -194,7 +200,7 @@ class HostDriver:
         HostTimeout
             If it never is.
         """
-        for _ in range(self._patience):
+        for _ in self._turns():
             if (outcome := self.poll(section)) is not None:
                 return outcome
         raise HostTimeout(f"section {section}: no answer in {self._patience} turns")
@@ -219,7 +225,7 @@ class HostDriver:
         CommandFailed
             If it is refused, but not because its queue is full.
         """
-        for _ in range(self._patience):
+        for _ in self._turns():
             self.submit_launch(section, launch, waits)
             outcome = self.wait(section)
             if outcome.code != ErrorCode.QUEUE_FULL:
@@ -273,7 +279,7 @@ class HostDriver:
     def _record(self) -> Record:
         """Read the oldest record."""
         words = [self.register(f"RECORD{word}") for word in range(FINAL_RECORD_WORDS)]
-        named = final_record_words(self._config).unpack(words)
+        named = self._record_words.unpack(words)
         fields = {_RECORD_NAMES.get(name, name): value for name, value in named.items()}
         counts, skipped = fields.pop("word3"), fields.pop("word4")
         if fields["kind"] == RecordKind.PREEMPT:
@@ -289,7 +295,7 @@ class HostDriver:
         HostTimeout
             If none comes.
         """
-        for _ in range(self._patience):
+        for _ in self._turns():
             if (record := self.take_record()) is not None:
                 return record
             if self._wait_irq:
@@ -305,7 +311,9 @@ class HostDriver:
     def acknowledge_irq(self) -> int:
         """Return what happened, and clear it."""
         bits = self.register("IRQ_STATUS")
-        self.write_register("IRQ_STATUS", bits)
+        # A core of a later minor number may have more bits.
+        self._write(self._register("IRQ_STATUS"), bits)
+        self._settle()
         return bits
 
     # Control
@@ -352,7 +360,7 @@ class HostDriver:
             If it does not end.
         """
         self.write_register("CONTROL", 1)
-        for _ in range(self._patience):
+        for _ in self._turns():
             if not self.register("STATE") & 1:
                 return
         raise HostTimeout(f"the soft reset did not end in {self._patience} turns")
@@ -403,6 +411,10 @@ class HostDriver:
             self._write(self._section(section, f"T{number}"), word)
         self._write(doorbell, 1)
         self._settle()
+
+    def _turns(self) -> Iterable[int]:
+        """Return the turns of waiting that a call may take."""
+        return range(self._patience) if self._patience else itertools.count()
 
     def _settle(self) -> None:
         """Let no later read pass the writes before."""

@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from warploom_host.driver import HostDriver
-from warploom_host.outcomes import Record
+from warploom_host.outcomes import HostTimeout, Record
 from warploom_spec.errors import WarploomError
 from warploom_spec.launch import LaunchDescriptor
 from warploom_spec.queue import RecordKind
 
 COUNTS: Final = 1 << 16
+EPOCHS: Final = 1 << 16
 #: An event that is so many launches behind is reached.
 FAR_BEHIND: Final = 1 << 15
 
@@ -56,9 +57,10 @@ class Streams:
         self._forget()
 
     def _forget(self) -> None:
-        """Know no launch and no pair; read the epoch."""
+        """Know no launch and no pair; read the epoch, which rises when a soft reset is over."""
         config = self._driver._config
-        self._epoch = self._driver.register("STATE") >> 16
+        state = self._driver.register("STATE")
+        self._epoch = ((state >> 16) + (state & 1)) % EPOCHS
         self._counts = [0] * (1 << config.stream_bits)
         self._pairs: list[list[Event]] = [[] for _ in self._counts]
         # Launches without a record that was taken: stream and number by ticket.
@@ -122,8 +124,18 @@ class Streams:
         return record
 
     def soft_reset(self) -> None:
-        """Reset the core softly; every wait ends with it."""
-        self._driver.soft_reset()
+        """Reset the core softly; every wait ends with it.
+
+        Raises
+        ------
+        HostTimeout
+            If it is not over in so many turns: it goes on, and every wait has ended all the same.
+        """
+        try:
+            self._driver.soft_reset()
+        except HostTimeout:
+            self._forget()
+            raise
         self._forget()
 
     def _demand_stream(self, stream: int) -> None:
