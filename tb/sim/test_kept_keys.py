@@ -30,6 +30,8 @@ from warploom_sim.cosim.lockstep import Ports, build, cocotb_runner, compilation
 from warploom_sim.cosim.lockstep.recipe import Recipe
 from warploom_sim.methods.preempt.bench import preempt_bench_build
 from warploom_sim.replay.bench import replay_bench_build
+from warploom_sim.sweep.comparison import Job, prepare_comparison
+from warploom_sim.sweep.execute import execute
 from warploom_sim.sweep.plan import made_by
 from warploom_spec import preset
 
@@ -129,7 +131,18 @@ def endings(folder: Path) -> list[str]:
     return list({Path(path).suffix: path for path in files}.values())
 
 
-@pytest.mark.parametrize("package", PACKAGES)
+# By their names: a list that lacks one would be as wrong here as in the product.
+@pytest.mark.parametrize(
+    "package",
+    [
+        "warploom",
+        "warploom_spec",
+        "warploom_golden",
+        "warploom_sim",
+        "warploom_loops",
+        "warploom_host",
+    ],
+)
 def test_a_byte_of_a_package_is_another_key_of_each_kind(
     package: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -137,6 +150,25 @@ def test_a_byte_of_a_package_is_another_key_of_each_kind(
     assert len({*before.values()}) == len(before)
     changed(monkeypatch, endings(package_folder(package))[0])
     assert not {*before.values()} & {*keys().values()}
+
+
+@pytest.mark.parametrize("package", ["warploom_spec", "warploom_golden"])
+def test_a_kept_row_is_made_anew_after_a_change_of_a_package(
+    package: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trace = write(Path.cwd(), random_document(random.Random(1), 3))
+
+    def prepared() -> Job:
+        return prepare_comparison((trace,), {"config": ("tiny",)}, Path("rows"))
+
+    job = prepared()
+    (run,) = job.missing
+    row = execute(run, trace.read_bytes()).row
+    assert row is not None
+    job.results.write(run, row)
+    assert prepared().missing == []
+    changed(monkeypatch, endings(package_folder(package))[0])
+    assert prepared().missing == [run]
 
 
 def test_a_file_of_any_ending_counts(monkeypatch: pytest.MonkeyPatch) -> None:
