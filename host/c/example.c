@@ -45,5 +45,7 @@ int run_one_kernel(uint64_t code, uint64_t arguments)
     if (!error) error = warploom_launch_kernel(&core, 0, &launch, &ticket);
     if (!error) error = warploom_wait_record(&core, &record);
     if (error) return error;
-    return record.ticket == ticket && record.fate == WARPLOOM_FATE_FINISHED ? 0 : (int)record.code;
+    if (record.ticket == ticket && record.fate == WARPLOOM_FATE_FINISHED) return 0;
+    /* An aborted launch has the code 0. */
+    return record.code ? (int)record.code : 255;
 }

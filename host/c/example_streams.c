@@ -32,7 +32,8 @@ int run_two_streams(const warploom_core *core, uint64_t code)
     for (n = 0; n < 3 && !error; n++) {
         error = warploom_streams_wait_record(core, &streams, &record);
         if (error) break;
-        if (record.fate != WARPLOOM_FATE_FINISHED) return (int)record.code;
+        /* An aborted launch has the code 0. */
+        if (record.fate != WARPLOOM_FATE_FINISHED) return record.code ? (int)record.code : 255;
         /* The urgent one, the low one, which was stopped, and the one that waited for it. */
         if (record.ticket != tickets[n] || (n == 1) != (record.kills == 1)) return 255;
     }

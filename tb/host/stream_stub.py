@@ -2,12 +2,21 @@
 
 from collections import Counter, deque
 
+from warploom_spec import preset
+from warploom_spec.host_registers import config_crc
+
 DOORBELL, TASK_REGISTER = 0x1000, 0x1080
 WAIT_AHEAD = 29
+_IDENTITY = {0x00: 0x57415250, 0x04: 0x00020000, 0x08: config_crc(preset("tiny"))}
 
 
 class StreamStub:
     """Registers of one section and of the records, at the addresses of the register map.
+
+    Parameters
+    ----------
+    head : int
+        Fate, code and so on of each record, as in its word 1.
 
     Attributes
     ----------
@@ -18,7 +27,8 @@ class StreamStub:
         16 bits means the latest launch that it fits.
     """
 
-    def __init__(self):
+    def __init__(self, head=0):
+        self._head = head
         self.accepted = Counter()
         self.awaited = {}
         self._task = [0] * 32
@@ -31,7 +41,7 @@ class StreamStub:
             return self._outcome[address]
         if 0x40 <= address < 0x60:
             return self._records[0][(address - 0x40) // 4]
-        return {0x1C: 0, 0x30: len(self._records)}[address]
+        return {**_IDENTITY, 0x1C: 0, 0x30: len(self._records)}[address]
 
     def write32(self, address, value):
         """Write a register's word."""
@@ -56,7 +66,7 @@ class StreamStub:
         if not ahead:
             self.accepted[stream] += 1
             ticket = self.accepted.total()
-            self._records.append((ticket, stream << 18, 0, 0, 0, 0, 0, 0))
+            self._records.append((ticket, self._head | stream << 18, 0, 0, 0, 0, 0, 0))
             if found:
                 self.awaited[stream, self.accepted[stream]] = found
         self._outcome[0x100C] = WAIT_AHEAD * ahead

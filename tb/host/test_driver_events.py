@@ -13,6 +13,7 @@ import pytest
 from tb.host import c_driver
 from tb.host.scripted_bus import ScriptedBus
 from tb.host.stream_hosts import TINY, CStreams, PythonStreams
+from tb.host.stream_stub import StreamStub
 from tb.host.test_driver_accesses import (
     BUS_ERROR,
     BUSY,
@@ -379,6 +380,12 @@ def test_events_follow_their_rules(host, demand):
 
 def test_in_c_patience_0_is_no_limit():
     demand_no_limit(c_host())
+
+
+# Aborted, code 0; failed, code 27; finished in another order than the example demands.
+@pytest.mark.parametrize(("head", "code"), [(1 << 8, 255), (2 << 8 | 27, 27), (0, 255)])
+def test_the_example_with_streams_tells_an_end_that_it_does_not_want(head, code):
+    assert c_host()(StreamStub(head)).example(100) == code
 
 
 def test_in_c_counts_have_more_than_32_bits():

@@ -54,12 +54,12 @@ WRONG = {
     "a turn more than there is patience": (
         *(rules.test_so_many_looks_for_a_record_as_there_is_patience, ()),
         *(r">= (\w+->patience)", r"> \1"),
-        Rewrite(HostDriver, "wait_record", "range(self._patience)", "range(self._patience + 1)"),
+        Rewrite(HostDriver, "_turns", "range(self._patience)", "range(self._patience + 1)"),
     ),
     "a poll waits for ever": (
         *(rules.test_so_many_polls_as_there_is_patience, ()),
         *(r"(WARPLOOM_BUSY\) return \w+;\s*\w+ = )wait_turn\(\w+, &(\w+)\)", r"\1(int)(0 * \2++)"),
-        Rewrite(HostDriver, "wait", "range(self._patience)", "iter(int, 1)"),
+        Rewrite(HostDriver, "wait", "self._turns()", "iter(int, 1)"),
     ),
     "a full queue is told": (
         *(rules.test_a_full_queue_is_tried_again, ()),
@@ -85,8 +85,10 @@ WRONG = {
         *(rules.test_what_was_read_is_acknowledged_and_nothing_else, (0b0010,)),
         *(r"(IRQ_STATUS_ADDRESS), \*\w+", r"\1, 0xF"),
         Rewrite(
-            *(HostDriver, "acknowledge_irq", 'self.write_register("IRQ_STATUS", bits)'),
-            'self.write_register("IRQ_STATUS", 0xF)',
+            HostDriver,
+            "acknowledge_irq",
+            'self._write(self._register("IRQ_STATUS"), bits)',
+            'self._write(self._register("IRQ_STATUS"), 0xF)',
         ),
     ),
     "barriers are not looked at": (
