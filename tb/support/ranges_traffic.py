@@ -57,7 +57,8 @@ class RangesTraffic:
         Chance of a kill in a cycle.
     hurries : bool
         Whether a place's next launch comes while blocks of the last one are out. No dispatcher does
-        this. Blocks of three sizes are on the SM then, and no launch is killed.
+        this. Launches have few and small blocks then, so that those of three sizes meet on the SM,
+        and no launch is killed.
     """
 
     def __init__(
@@ -162,7 +163,8 @@ class RangesTraffic:
             place = rng.choice(empty)
             self._words[place] = self._new_words(place)
             self._launches += 1
-            self._places[place] = Launch(self._launches, self._words[place], rng.randint(1, 16))
+            blocks = rng.randint(1, 2 if self._hurries else 16)
+            self._places[place] = Launch(self._launches, self._words[place], blocks)
 
     def _new_words(self, place: int) -> dict[str, int]:
         """Return a launch's size, now and then that of the other place."""
@@ -170,7 +172,8 @@ class RangesTraffic:
         if rng.random() < 0.25:
             return self._words[1 - place]
         words = self._packets[0]
-        registers, shared = (max(units // rng.choice((1, 2, 4, 8)), 1) for units in self._capacity)
+        parts = (4, 8) if self._hurries else (1, 2, 4, 8)
+        registers, shared = (max(units // rng.choice(parts), 1) for units in self._capacity)
         most = rng.choice((4, self._config.warp_slots))
         warps = rng.randint(1, min(most, registers))
         return drawn(

@@ -20,6 +20,12 @@ from warploom_spec.resources import block_amounts
 QUEUE_END: Final = 2
 #: Cycles from a launch's index decision until it stands in a place, if one is free.
 DECISION_TO_PLACE: Final = 2
+#: The same from the `put_back` of a launch that was taken back from the line, if its decision came
+#: as late as it may: two cycles after it was taken back (KernelQueue's rules 35 and 36).
+TAKEN_BACK: Final = 3
+#: What stands for the place of a launch that was decided, or put back.
+_DECIDED: Final = -1
+_PUT_BACK: Final = -2
 #: Columns of offers that `block_columns` reads.
 OFFER_COLUMNS: Final = ("cycle", "ticket", "sm", "slot", "bx", "by", "bz")
 
@@ -130,38 +136,51 @@ class Residences:
     def __init__(self) -> None:
         # The ticket in each place's words.
         self._standing: dict[int, int] = {}
+        # Of each launch that was put back, when it was the last time.
+        self._put_back: dict[int, int] = {}
 
     def stand(self, tables: Mapping[str, Table]) -> tuple[NDArray[np.uint64], Integers]:
         """Take the next events; return tickets and cycles, in order of the cycle.
 
+        The cycle is `NEVER` for a launch that is put back, until it gets a place again.
+
         Parameters
         ----------
         tables : mapping of str to Table
-            Read are ``words`` and ``decisions``.
+            Read are ``words``, ``decisions`` and ``put_back``.
         """
-        words, decisions = tables["words"], tables["decisions"]
-        decided = (_signed(decisions["cycle"]) + DECISION_TO_PLACE).tolist()
-        moments: list[tuple[int, int, int]] = [
-            *zip(
-                words["cycle"].tolist(),
-                words["ticket"].tolist(),
-                words["place"].tolist(),
-                strict=True,
-            ),
-            *(
-                (cycle, ticket, NEVER)
-                for cycle, ticket in zip(decided, decisions["ticket"].tolist(), strict=True)
-            ),
-        ]
         found = []
-        for cycle, ticket, place in sorted(moments):
-            if place != NEVER:
+        for cycle, ticket, place in _moments(tables):
+            if place == _PUT_BACK:
+                self._put_back[ticket] = cycle
+                found.append((ticket, NEVER))
+                continue
+            if place != _DECIDED:
                 self._standing[place] = ticket
-            elif ticket not in self._standing.values():
+            elif ticket not in self._standing.values() or self._was_taken_back(ticket, cycle):
                 continue
             found.append((ticket, cycle))
         rows = np.array(found, np.int64).reshape(-1, 2)
         return rows[:, 0].astype(np.uint64), rows[:, 1]
+
+    def _was_taken_back(self, ticket: int, cycle: int) -> bool:
+        """Tell whether the decision by which a launch would stand in a place came too late."""
+        return cycle <= self._put_back.get(ticket, NEVER - TAKEN_BACK) + TAKEN_BACK
+
+
+def _moments(tables: Mapping[str, Table]) -> list[tuple[int, int, int]]:
+    """Return cycles, tickets, and places or what stands for one, in order."""
+    moments: list[tuple[int, int, int]] = []
+    for kind, late, what in (
+        ("words", 0, None),
+        ("decisions", DECISION_TO_PLACE, _DECIDED),
+        ("put_back", 0, _PUT_BACK),
+    ):
+        table = tables[kind]
+        cycles = (_signed(table["cycle"]) + late).tolist()
+        places = table["place"].tolist() if what is None else [what] * len(cycles)
+        moments += zip(cycles, table["ticket"].tolist(), places, strict=True)
+    return sorted(moments)
 
 
 def places_left(ended: Table) -> Integers:

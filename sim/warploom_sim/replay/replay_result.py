@@ -86,7 +86,7 @@ class Launches(_Columns):
         Cycle in which it transfers at LaunchPath's port ``launch``.
     resident : array of int64
         Cycle from which on it stands in one of the dispatcher's two places, the last time if it was
-        put back.
+        put back. `NEVER` if it was put back and got no place again.
     first_offer, last_offer, last_report : array of int64
         Cycles of its first and of its last block's offer, and of its last block's report.
     held, held_after : array of int64

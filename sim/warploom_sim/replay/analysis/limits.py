@@ -249,6 +249,8 @@ class LimitFinder:
         before = self._by_stream.get(stream, NEVER)
         waited, beside = self._handed_before(row)
         resident = int(launches.resident[row]) - 1
+        # The walk of a launch that was put back may last longer. The SMs are empty then, and until
+        # `known` the limit is the launch path in either case.
         given = max(resident + t.stage, since, self._left(before) + 1)
         head = min(given + t.change, decided)
         known = resident + t.fit_table + 2 * int(self._most[row])

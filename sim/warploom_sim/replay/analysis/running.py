@@ -21,7 +21,7 @@ from warploom_sim.replay.replay_result import Launches, occupancy
 from warploom_spec import STALL_CAUSES, Config, LaunchDescriptor, timing
 
 #: Kinds of events of which there are a few for each launch: they are kept.
-KEPT: Final = ("answers", "decisions", "words", "ended")
+KEPT: Final = ("answers", "decisions", "words", "put_back", "ended")
 
 
 class RunningFigures:
