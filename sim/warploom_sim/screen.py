@@ -181,6 +181,8 @@ def _line(task: Task) -> str:
     if task.total:
         share = task.completed / task.total
         parts = [f"{task.completed:,.0f} of {task.total:,.0f}", f"{share:.0%}", *parts]
+        if share:
+            parts.append(f"about {(task.elapsed or 0) * (1 / share - 1):,.0f} s left")
     elif task.completed:
         parts = [f"{task.completed:,.0f} done", *parts]
     return f"{name}: {', '.join(parts)}"

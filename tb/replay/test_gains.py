@@ -13,7 +13,7 @@ from tb.support.hand_scheduler import HandSchedule, HandStreams
 from warploom_golden.replay import event_model
 from warploom_golden.replay.event_constants import PREDICTED_POLICIES
 from warploom_golden.replay.gains import Gain, Workload, find_gains, run_line, run_queue
-from warploom_golden.replay.machine import RELAXATIONS, SPEED, Machine, relaxed
+from warploom_golden.replay.machine import RELAXATIONS, SPEED, Machine, parts, relaxed, together
 from warploom_golden.replay.replay_source import Waits
 from warploom_spec import RESOURCES, Config, LaunchDescriptor, WarploomError, preset
 from warploom_spec.config import RECLAIMS
@@ -105,8 +105,10 @@ def by_hand(work: Workload, name: str | None, knee: int | None, *, line: bool) -
     given = (work.launches, work.config, work.seed, knee, work.arrivals)
     pairs = work.waits.pairs if work.waits else ()
     schedule = HandSchedule(*given) if line else HandStreams(*given, waits=pairs)
-    if name in RESOURCES:
-        schedule.sizes = {name: 10**9}
+    if name and set(parts(name)) <= {*RESOURCES}:
+        sizes = dict.fromkeys(parts(name), 10**9)
+        # The page: as many block slots as warp slots.
+        schedule.sizes = sizes | ({"slots": work.config.warp_slots} if "slots" in sizes else {})
     changes = {
         "sms": {"config": replace(work.config, sms=2 * work.config.sms)},
         "order": {"ordered": False},
@@ -143,6 +145,69 @@ def test_each_bound_holds_one_of_the_three_back() -> None:
     # Long blocks hide what the dispatcher takes.
     del best["rate"]
     assert min(best.values()) > 1, best
+
+
+# --- resources that hide each other --------------------------------------------------------------
+def alike(blocks: int = 60, **fields: Any) -> Workload:
+    """Return two launches of blocks that all take the same: a slot, a warp and what is given."""
+    one = replace(ALONE, grid=(blocks, 1, 1), barriers=0)
+    launches = [replace(one, code=number, **fields) for number in range(2)]
+    return Workload(launches, replace(TINY, warp_slots=8, barriers=4, shared_units=40), seed=5)
+
+
+HIDING: dict[tuple[str, ...], Callable[[], Workload]] = {
+    # Of 4 slots and 4 barriers each block takes one, of 8 warps one: twice as many would fit.
+    ("slots", "barriers"): lambda: alike(barriers=1),
+    # Two warps each: 4 blocks fill the warps, too.
+    ("slots", "warps", "barriers"): lambda: alike(block=(16, 1, 1), barriers=1),
+    # 10 of 40 units: shared memory as well, and 8 of 32 registers.
+    ("slots", "registers", "shared"): lambda: alike(shared=10, warp_registers=8),
+    # Warps and slots bind at 4 blocks, and no block takes a barrier.
+    ("slots", "warps"): lambda: alike(block=(16, 1, 1)),
+}
+
+
+@pytest.mark.parametrize("hiding", HIDING)
+def test_resources_that_hide_each_other_have_a_gain_together(hiding: tuple[str, ...]) -> None:
+    """As much as by hand; each alone, and all of them without one, gain nothing."""
+    work = HIDING[hiding]()
+    found = gains(work, None)
+    name = together(hiding)
+    assert found.keys() - {*RELAXATIONS} == {name}
+    before = by_hand(work, None, None, line=False)
+    percent = 100 * (1 - by_hand(work, name, None, line=False) / before)
+    assert found[name].fewer_cycles_percent == pytest.approx(percent, abs=0.01)
+    assert percent > 40
+    for one in hiding:
+        assert found[one].fewer_cycles_percent == pytest.approx(0, abs=0.01)
+        fewer = together({*hiding} - {one})
+        assert by_hand(work, fewer, None, line=False) == pytest.approx(before)
+
+
+def test_a_bound_that_is_alone_has_no_set() -> None:
+    """Of 40 units of shared memory each block takes 20; four slots and four warps are enough."""
+    work = alike(shared=20)
+    found = gains(replace(work, config=replace(work.config, warp_slots=4)), None)
+    assert found.keys() == {*RELAXATIONS}
+    assert found["shared"].fewer_cycles_percent > 40
+
+
+def test_with_contention_more_blocks_slow_each_other_down() -> None:
+    """The set is found without contention, and gains nothing with it: either way it has a row."""
+    work = alike(240, barriers=1)
+    found = {(one.name, one.knee): one.fewer_cycles_percent for one in find_gains(work, [None, 4])}
+    assert found["slots+barriers", None] > 40
+    assert found["slots+barriers", 4] < 2
+    # Asked for that alone there is no such row.
+    assert gains(work, 4).keys() == {*RELAXATIONS}
+
+
+def test_slots_that_others_leave_empty_need_no_run() -> None:
+    """With as many barriers as slots more slots alone are no other machine."""
+    work = alike(barriers=1)
+    assert relaxed(work.config, "slots", work.launches) == Machine.of(work.config)
+    free = alike()
+    assert relaxed(free.config, "slots", free.launches).sizes[0] == work.config.warp_slots
 
 
 # --- the same question, asked in another way -----------------------------------------------------
@@ -274,8 +339,10 @@ def test_runs_at_once_find_what_one_after_the_other_does(seed: int) -> None:
     work = drawn(random.Random(seed), TINY)
     found = [find_gains(work, [None, 3], threads) for threads in (1, 4)]
     assert found[0] == found[1]
+    names = [one.name for one in found[0] if one.knee is None]
+    assert names[: len(RELAXATIONS)] == [*RELAXATIONS]
     assert [(one.name, one.knee) for one in found[0]] == [
-        (name, knee) for knee in (None, 3) for name in RELAXATIONS
+        (name, knee) for knee in (None, 3) for name in names
     ]
 
 

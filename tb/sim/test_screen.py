@@ -36,7 +36,10 @@ def test_a_line_for_each_tenth(capsys: pytest.CaptureFixture[str]) -> None:
         progress.update(task, completed=50 * step)
         progress.say()
     lines = said(capsys)
-    assert lines[:2] == ["blocks: 200 of 2,000, 10%, 2 s", "blocks: 400 of 2,000, 20%, 4 s"]
+    assert lines[:2] == [
+        "blocks: 200 of 2,000, 10%, 2 s, about 18 s left",
+        "blocks: 400 of 2,000, 20%, 4 s, about 16 s left",
+    ]
     assert [line.split(", ")[1] for line in lines] == [f"{10 * n}%" for n in range(1, 10)]
     # The end says nothing: what the command prints follows.
     progress.update(task, completed=2_000)
@@ -56,9 +59,9 @@ def test_a_line_after_half_a_minute_without_a_tenth(capsys: pytest.CaptureFixtur
     assert said(capsys) == [
         "runs: 0 of 50, 0%, 30 s",
         "building: 30 s",
-        "runs: 1 of 50, 2%, 60 s",
+        "runs: 1 of 50, 2%, 60 s, about 2,940 s left",
         "building: 60 s",
-        "runs: 1 of 50, 2%, 90 s",
+        "runs: 1 of 50, 2%, 90 s, about 4,410 s left",
         "building: 90 s",
     ]
 
@@ -70,7 +73,7 @@ def test_a_line_shortens_the_name_alone(capsys: pytest.CaptureFixture[str]) -> N
     progress.say()
     (line,) = said(capsys)
     start, counter = line.rsplit(": ", 1)
-    assert counter == "123,456 of 451,229, 27%, 0 s"
+    assert counter == "123,456 of 451,229, 27%, 0 s, about 0 s left"
     assert start == shortened(name, 72) and start.endswith(".gz: blocks") and len(start) == 72
 
 

@@ -27,6 +27,8 @@ class Limits:
         ``places`` the one whose place it gets, else itself.
     cycles : int
         Cycles of the run.
+    lacked : array of int64
+        As `limits.Waits` has it.
     """
 
     start: Integers
@@ -34,6 +36,7 @@ class Limits:
     launch: Integers
     blocker: Integers
     cycles: int
+    lacked: Integers
 
     @property
     def length(self) -> Integers:
@@ -61,7 +64,14 @@ def find_limits(replay: Replay) -> Limits:
     found = finder.stretches(blocks.launch, decided, blocks.sm, gone)
     left = np.array([[finder.cycle], [LIMITS.index("nothing_left")], [NEVER], [NEVER]], np.int64)
     start, limit, launch, blocker = np.concatenate([found, left], axis=1)
-    return Limits(start=start, limit=limit, launch=launch, blocker=blocker, cycles=replay.cycles)
+    return Limits(
+        start=start,
+        limit=limit,
+        launch=launch,
+        blocker=blocker,
+        cycles=replay.cycles,
+        lacked=finder.lacked,
+    )
 
 
 def rate_by_time_scale(replay: Replay, limits: Limits) -> float:

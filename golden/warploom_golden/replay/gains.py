@@ -1,14 +1,22 @@
 """How many cycles launches take when one bound is relaxed: ``docs/replay/gains.md``."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from typing import Final
 
 from warploom_golden.replay.event_model import PIECE, check
-from warploom_golden.replay.machine import RELAXATIONS, Machine, relaxed
+from warploom_golden.replay.machine import RELAXATIONS, Machine, relaxed, together
 from warploom_golden.replay.replay_source import ReplaySource, Waits
-from warploom_spec import Config, LaunchDescriptor
+from warploom_spec import RESOURCES, Config, LaunchDescriptor
+
+#: All resources together.
+ALL_RESOURCES: Final = together(RESOURCES)
+#: Resources hide each other if all together gain so many points more than the best one alone.
+HIDDEN_PERCENT: Final = 2.0
+#: A resource whose bound costs fewer points than this is none of those.
+LOST_PERCENT: Final = 1.0
 
 
 @dataclass(frozen=True)
@@ -36,7 +44,7 @@ class Gain:
     Attributes
     ----------
     name : str
-        One of ``machine.RELAXATIONS``.
+        One of ``machine.RELAXATIONS``, or what ``machine.together`` calls some resources.
     knee : int or None
         As for ``event_model.pieces``: None is without contention.
     before, cycles : float
@@ -55,10 +63,70 @@ class Gain:
         return 100 * (1 - self.cycles / self.before) if self.before else 0.0
 
 
+class _Runs:
+    """Runs of a workload, each made once.
+
+    A run is known by its machine and its knee. Where a bound holds nothing back by its size alone,
+    the machine stays the same: no run.
+    """
+
+    def __init__(self, work: Workload, pool: ThreadPoolExecutor):
+        self._work, self._pool = work, pool
+        self._as_it_is = Machine.of(work.config)
+        self._machines: dict[str, Machine] = {}
+        self._cycles: dict[tuple[bool, Machine, int | None], float] = {}
+
+    def make(self, names: Iterable[str], knees: Sequence[int | None]) -> None:
+        """Make the runs of some relaxations that were not made yet."""
+        for name in names:
+            self._machines[name] = relaxed(self._work.config, name, self._work.launches)
+        wanted = {
+            (one.in_line, machine, knee)
+            for one in map(self._machines.__getitem__, names)
+            for machine in (self._as_it_is, one)
+            for knee in knees
+        }
+        missing = [run for run in wanted if run not in self._cycles]
+        self._cycles |= zip(missing, self._pool.map(self._run, missing), strict=True)
+
+    def _run(self, run: tuple[bool, Machine, int | None]) -> float:
+        in_line, machine, knee = run
+        return (run_line if in_line else run_queue)(self._work, machine, knee)
+
+    def gain(self, name: str, knee: int | None) -> Gain:
+        """Return the gain of a relaxation whose runs were made."""
+        machine = self._machines[name]
+        before, cycles = (
+            self._cycles[machine.in_line, one, knee] for one in (self._as_it_is, machine)
+        )
+        return Gain(name, knee, before, cycles)
+
+    def hidden(self, knee: int | None) -> str | None:
+        """Return the resources that hide each other's gains, together; None if none do.
+
+        The runs of all resources together, and of each one alone, were made.
+        """
+        alone = {name: self.gain(name, knee).fewer_cycles_percent for name in RESOURCES}
+        whole = self.gain(ALL_RESOURCES, knee).fewer_cycles_percent
+        if whole < max(0.0, *alone.values()) + HIDDEN_PERCENT:
+            return None
+        kept = set(RESOURCES)
+        # What gains least alone is the first to go.
+        for name in sorted(RESOURCES, key=alone.__getitem__):
+            fewer = together(kept - {name})
+            self.make([fewer], [knee])
+            if self.gain(fewer, knee).fewer_cycles_percent > whole - LOST_PERCENT:
+                kept.remove(name)
+        return together(kept)
+
+
 def find_gains(
     work: Workload, knees: Sequence[int | None], threads: int | None = None
 ) -> list[Gain]:
     """Run launches again with one bound relaxed, once for each relaxation and knee.
+
+    Where resources hide each other's gains, the gain without them all comes behind those of the
+    relaxations, for each knee.
 
     Parameters
     ----------
@@ -75,33 +143,12 @@ def find_gains(
         If the event model refuses the workload.
     """
     check(work.config, work.kill_every)
-    as_it_is = Machine.of(work.config)
-    machines = {name: relaxed(work.config, name, work.launches) for name in RELAXATIONS}
-    # A run is known by whether it is in one line, its machine, and its knee. Where a bound holds
-    # nothing back by its size alone, the machine stays the same: no run.
-    wanted = {
-        (one.in_line, machine, knee)
-        for one in machines.values()
-        for machine in (as_it_is, one)
-        for knee in knees
-    }
-
-    def cycles_of(run: tuple[bool, Machine, int | None]) -> float:
-        in_line, machine, knee = run
-        return (run_line if in_line else run_queue)(work, machine, knee)
-
     with ThreadPoolExecutor(threads or os.cpu_count()) as pool:
-        cycles = dict(zip(wanted, pool.map(cycles_of, wanted), strict=True))
-    return [
-        Gain(
-            name,
-            knee,
-            cycles[machine.in_line, as_it_is, knee],
-            cycles[machine.in_line, machine, knee],
-        )
-        for knee in knees
-        for name, machine in machines.items()
-    ]
+        runs = _Runs(work, pool)
+        runs.make([*RELAXATIONS, ALL_RESOURCES], knees)
+        sets = [*dict.fromkeys(found for knee in knees if (found := runs.hidden(knee)))]
+        runs.make(sets, knees)
+    return [runs.gain(name, knee) for knee in knees for name in (*RELAXATIONS, *sets)]
 
 
 def line_cycles(

@@ -3,7 +3,7 @@
 The relaxations are those of ``docs/replay/gains.md``.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -24,6 +24,8 @@ _CHANGES: Final[dict[str, dict[str, Any]]] = {
 }
 #: What can be relaxed, by name.
 RELAXATIONS: Final = ("sms", *RESOURCES, *_CHANGES)
+#: Between the resources that are without bound at once.
+_AND: Final = "+"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,14 +92,14 @@ class Machine:
 
 
 def relaxed(config: Config, name: str, launches: Sequence[LaunchDescriptor]) -> Machine:
-    """Return a configuration's hardware with one bound relaxed.
+    """Return a configuration's hardware with one bound relaxed, or some resources together.
 
     Parameters
     ----------
     config : Config
         The hardware.
     name : str
-        One of `RELAXATIONS`.
+        One of `RELAXATIONS`, or what `together` calls some resources.
     launches : sequence of LaunchDescriptor
         What is to run there. A resource without bound is as much of it as admits every block that
         the others admit.
@@ -107,29 +109,44 @@ def relaxed(config: Config, name: str, launches: Sequence[LaunchDescriptor]) -> 
     WarploomError
         If there is no such relaxation.
     """
-    machine = Machine.of(config)
-    if name in RESOURCES:
-        number = RESOURCES.index(name)
-        sizes = list(machine.sizes)
-        sizes[number] = max(sizes[number], _most_taken(config, number, launches))
-        return replace(machine, sizes=tuple(sizes))
+    resources = parts(name)
+    if set(resources) <= set(RESOURCES):
+        sizes = capacities(config)
+        needs = [dict(zip(RESOURCES, block_needs(one, config), strict=True)) for one in launches]
+        if "slots" in resources:
+            # Each block takes at least one warp.
+            sizes["slots"] = max(config.block_slots, config.warp_slots)
+        for each in set(resources) - {"slots"}:
+            most = max((need[each] for need in needs), default=0)
+            sizes[each] = max(sizes[each], sizes["slots"] * most)
+        if "slots" in resources:
+            sizes["slots"] = max(config.block_slots, _most_blocks(sizes, needs))
+        return replace(Machine.of(config), sizes=tuple(sizes.values()))
     if name == "sms":
-        return replace(machine, sms=2 * config.sms)
+        return replace(Machine.of(config), sms=2 * config.sms)
     if name not in _CHANGES:
         raise WarploomError(f"relaxation is {name!r}; legal: {', '.join(RELAXATIONS)}")
-    return replace(machine, **_CHANGES[name])
+    return replace(Machine.of(config), **_CHANGES[name])
 
 
-def _most_taken(config: Config, number: int, launches: Sequence[LaunchDescriptor]) -> int:
-    """Return how much of a resource the blocks on an SM take at most, by the bounds of the others.
+def together(resources: Collection[str]) -> str:
+    """Return what it is called that some resources are without bound at once."""
+    return _AND.join(name for name in RESOURCES if name in resources)
 
-    Each block takes a slot and at least one warp.
+
+def parts(name: str) -> list[str]:
+    """Return what is relaxed at once under a name: one bound, or some resources."""
+    return name.split(_AND)
+
+
+def _most_blocks(sizes: Mapping[str, int], needs: Sequence[Mapping[str, int]]) -> int:
+    """Return how many blocks fit on an SM, at most, if each takes the least that any one takes.
+
+    More slots than that stay empty: with as many, a machine is another one only if it runs
+    otherwise.
     """
-    if RESOURCES[number] == "slots":
-        return config.warp_slots
-    return config.block_slots * max(
-        (block_needs(launch, config)[number] for launch in launches), default=0
-    )
+    least = {name: min((need[name] for need in needs), default=0) for name in sizes}
+    return min(size // least[name] for name, size in sizes.items() if least[name]) if needs else 1
 
 
 def block_needs(launch: LaunchDescriptor, config: Config) -> tuple[int, ...]:

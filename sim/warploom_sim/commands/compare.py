@@ -200,11 +200,12 @@ def compare(
 
 def _write_report(path: Path, rows: "Sequence[Row]", runs: "Sequence[Sequence[Run]]") -> None:
     """Write the page, and show how far it is."""
-    from warploom_sim.sweep.comparison_page import write_comparison
+    from warploom_sim.sweep.comparison_page import runs_of_report, write_comparison
 
-    with progress_bar() as bar:
-        task = bar.add_task("report: parts of each run, gains", total=sum(map(len, runs)))
-        write_comparison(path, rows, runs, lambda: bar.advance(task))
+    total = runs_of_report(runs)
+    with progress_bar(f"report: about {total} more runs, most of them for gains") as bar:
+        task = bar.add_task("report: parts of each run, gains", total=total)
+        write_comparison(path, rows, runs, lambda more: bar.advance(task, more))
     click.echo(f"report: {path}")
 
 

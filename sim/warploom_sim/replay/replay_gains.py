@@ -7,7 +7,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Final
 
-from warploom_golden.replay.gains import Gain, find_gains
+from warploom_golden.replay.gains import ALL_RESOURCES, Gain, find_gains
+from warploom_golden.replay.machine import parts
 from warploom_sim.build_cache import cached_by_sources, python_versions
 from warploom_sim.replay.analysis.limits import LABELS as RESOURCE_LABELS
 from warploom_sim.replay.model_input import workload_of
@@ -30,15 +31,33 @@ LEAST: Final = 0.05
 #: Gains that stay, each some kilobytes.
 _KEPT: Final = 256
 _FILE: Final = "gains.json"
-#: Beginnings of a sentence, by the column of `by_name`.
-_WHERE: Final = {1: "Without contention", 2: "With contention"}
+#: Contentions under which gains are found, in this order.
+CONTENTIONS: Final = ("none", "sharing")
+#: Parts of a sentence, by contention, and the beginning of one.
+_IN_SENTENCE: Final = {"none": "without contention", "sharing": "with contention"}
+_WHERE: Final = {name: words.capitalize() for name, words in _IN_SENTENCE.items()}
+_TOGETHER: Final = " without bound together"
+#: A relaxation's name and its gains.
+_Row = tuple[str, tuple[float, ...]]
 
 
-def gains_of(trace: Trace, config: Config, request: ReplayRequest) -> list[Gain]:
+def gains_of(
+    trace: Trace, config: Config, request: ReplayRequest, contentions: Sequence[str] = CONTENTIONS
+) -> list[Gain]:
     """Return what a request's work gains without each bound, at the recorded block lengths.
 
-    First without contention, then with it. What was found before is kept: a workload runs again
-    when it, or a model's source, has changed.
+    What was found before is kept: a workload runs again when it, or a model's source, has changed.
+
+    Parameters
+    ----------
+    trace : Trace
+        The recording.
+    config : Config
+        The hardware.
+    request : ReplayRequest
+        What is replayed; its time scale and its contention do not count.
+    contentions : sequence of str
+        Under which of `CONTENTIONS`; gains come in this order.
 
     Raises
     ------
@@ -47,7 +66,8 @@ def gains_of(trace: Trace, config: Config, request: ReplayRequest) -> list[Gain]
     """
     once = dataclasses.replace(request, time_scale=Fraction(1))
     work = workload_of(trace, config, once)
-    knees = (None, request.knee or DEFAULT_KNEE)
+    by_contention = dict(zip(CONTENTIONS, (None, request.knee or DEFAULT_KNEE), strict=True))
+    knees = [by_contention[one] for one in contentions]
     packed = [launch.pack(config) for launch in work.launches]
     asked = [packed, dataclasses.asdict(dataclasses.replace(work, launches=[])), knees]
 
@@ -78,36 +98,68 @@ def contention_of(gain: Gain) -> str:
     return "none" if gain.knee is None else "sharing"
 
 
-def by_name(gains: Sequence[dict[str, Any]]) -> list[tuple[str, float, float]]:
-    """Return name, gain without and gain with contention, the largest gain first."""
-    found = {
-        contention: {
-            gain["name"]: gain["fewer_cycles_percent"]
-            for gain in gains
-            if gain["contention"] == contention
-        }
-        for contention in ("none", "sharing")
-    }
-    rows = [(name, alone, found["sharing"][name]) for name, alone in found["none"].items()]
-    return sorted(rows, key=lambda row: -max(row[1:]))
+def label(name: str) -> str:
+    """Return what a relaxation is called where people read it."""
+    if name in LABELS:
+        return LABELS[name]
+    if name == ALL_RESOURCES:
+        return f"all resources{_TOGETHER}"
+    *most, last = (RESOURCE_LABELS[one] for one in parts(name))
+    return f"{', '.join(most)} and {last}{_TOGETHER}"
+
+
+def by_name(gains: Sequence[dict[str, Any]]) -> list[_Row]:
+    """Return name and gains of each relaxation, the largest gain first.
+
+    A relaxation has a gain for each contention under which gains were found, in their order.
+    """
+    rows: dict[str, tuple[float, ...]] = {}
+    for gain in gains:
+        rows[gain["name"]] = (*rows.get(gain["name"], ()), gain["fewer_cycles_percent"])
+    return sorted(rows.items(), key=lambda row: -max(row[1]))
 
 
 def advice(gains: Sequence[dict[str, Any]]) -> list[str]:
-    """Return sentences on what would help most, the largest gain first, by `as_json`'s gains."""
+    """Return sentences on what would help most, the largest gain first, by `as_json`'s gains.
+
+    The last one names the resources that hide each other's gains, if some do.
+    """
     rows = by_name(gains)
-    if not rows or max(rows[0][1:]) < LEAST:
+    if not rows or max(rows[0][1]) < LEAST:
         return ["No relaxed bound would help: without any one of them it takes as long."]
-    # Of the first row's two gains the larger one is the largest of all.
-    lead = 1 if rows[0][1] >= rows[0][2] else 2
-    best, other = (max(rows, key=lambda row: row[column]) for column in (lead, 3 - lead))
-    if best != other:
-        return [
-            f"{_capital(LABELS[best[0]])} would help most: {_percent(best)}.",
-            f"{_WHERE[3 - lead]} it is {LABELS[other[0]]}: {_percent(other)}.",
-        ]
-    sentences = [f"{_capital(LABELS[best[0]])} would help most: {_percent(best)}."]
-    if max(rows[1][1:]) >= LEAST:
-        sentences.append(f"Next best: {LABELS[rows[1][0]]}, {_percent(rows[1])}.")
+    where = [*dict.fromkeys(gain["contention"] for gain in gains)]
+    return [*_best(rows, where), *_hidden(rows, where)]
+
+
+def _best(rows: Sequence[_Row], where: Sequence[str]) -> list[str]:
+    """Return what helps most, and what comes next, or what contention makes of it."""
+    first = rows[0]
+    sentences = [f"{_capital(label(first[0]))} would help most: {_percent(first, where)}."]
+    # Of the first row's gains the largest one is the largest of all.
+    lead = first[1].index(max(first[1]))
+    for column, contention in enumerate(where):
+        best = max(rows, key=lambda row: row[1][column])
+        if column != lead and best != first:
+            words = f"{_WHERE[contention]} it is {label(best[0])}: {_percent(best, where)}."
+            return [*sentences, words]
+    if max(rows[1][1]) >= LEAST:
+        sentences.append(f"Next best: {label(rows[1][0])}, {_percent(rows[1], where)}.")
+    return sentences
+
+
+def _hidden(rows: Sequence[_Row], where: Sequence[str]) -> list[str]:
+    """Return a sentence for each set of resources that hide each other's gains."""
+    found = dict(rows)
+    sentences = []
+    for name, percents in rows:
+        alone = [found[one] for one in parts(name)]
+        if len(alone) > 1:
+            best = tuple(max(column) for column in zip(*alone, strict=True))
+            hiding = _capital(label(name).removesuffix(_TOGETHER))
+            sentences.append(
+                f"{hiding} hide each other: without bound together they gain"
+                f" {_figures(percents, where)}, the best of them alone {_figures(best, where)}."
+            )
     return sentences
 
 
@@ -115,8 +167,17 @@ def _capital(words: str) -> str:
     return words[0].upper() + words[1:]
 
 
-def _percent(row: tuple[str, float, float]) -> str:
-    return f"{said(row[1])} % fewer cycles without contention, {said(row[2])} % with it"
+def _percent(row: _Row, where: Sequence[str]) -> str:
+    """Return the gains of a relaxation as a part of a sentence."""
+    first, *more = (f"{said(percent)} %" for percent in row[1])
+    words = f"{first} fewer cycles {_IN_SENTENCE[where[0]]}"
+    return f"{words}, {more[0]} with it" if more else words
+
+
+def _figures(percents: Sequence[float], where: Sequence[str]) -> str:
+    """Return gains as a part of a sentence that has said what they are."""
+    words = (f"{said(percents[k])} % {_IN_SENTENCE[one]}" for k, one in enumerate(where))
+    return " and ".join(words)
 
 
 def said(percent: float) -> str:

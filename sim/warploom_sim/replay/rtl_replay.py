@@ -317,6 +317,7 @@ def _figures(
             "blocks_per_cycle": round(blocks / cycles, 4),
             "occupancy": _rounded(found.occupancy),
             "head_blocked": _rounded(found.waits.shares()),
+            "resources_lacked": _rounded(found.waits.shares_lacked()),
             "rate_by_time_scale": round(
                 found.waits.rate_by_time_scale(found.launches, replay.config, request.time_scale), 4
             ),

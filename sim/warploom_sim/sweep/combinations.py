@@ -110,10 +110,16 @@ def _verdict(row: Row, others: Sequence[Row]) -> Verdict:
     if len(row["seeds"]) == 1:
         return Verdict.UNKNOWN
     lowest = min(others, key=lambda one: one["cycles_mean"])
-    apart = [difference(one["cycles"], lowest["cycles"]).told_apart for one in others]
+    apart = [told_apart(one, lowest) for one in others]
     if row is not lowest:
         return Verdict.SLOWER if apart[others.index(row)] else Verdict.TIED
     return Verdict.QUICKEST if sum(apart) == len(others) - 1 else Verdict.TIED
+
+
+def told_apart(one: Row, other: Row) -> bool:
+    """Tell whether two combinations of the same work are told apart, in whatever order."""
+    quicker, slower = sorted((one, other), key=lambda row: float(row["cycles_mean"]))
+    return difference(slower["cycles"], quicker["cycles"]).told_apart
 
 
 def as_json(row: Row, runs_per_minute: float | None) -> Row:

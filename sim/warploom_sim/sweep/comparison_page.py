@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from warploom_golden.replay.machine import RELAXATIONS
 from warploom_sim.replay import replay_gains
 from warploom_sim.replay.analysis.anatomy import Anatomy, anatomy
 from warploom_sim.replay.replay_job import figures_alone, prepare_launches
@@ -23,6 +24,8 @@ from warploom_spec import WarploomError
 
 #: Kernels of a pair that are listed; the others are one row.
 MOST_KERNELS: Final = 24
+#: About as many runs as the gains of a combination take.
+GAIN_RUNS: Final = len(RELAXATIONS)
 #: Tables that are too wide for a narrow screen, by class.
 WIDE: Final = {
     "runs": (
@@ -52,7 +55,7 @@ class Combination:
     by_seed : tuple of Anatomy
         What the cycles of each seed's run are made of, in the order of the row's seeds.
     gains : list of dict
-        Its gains, as JSON has them; empty if they are refused.
+        Its gains under the contention of its runs, as JSON has them; empty if they are refused.
     """
 
     row: Row
@@ -83,26 +86,36 @@ def check_pairs(rows: Sequence[Row]) -> None:
 
 
 def combination(
-    row: Row, runs: Sequence[Run], recordings: Recordings, done: Callable[[], object]
+    row: Row, runs: Sequence[Run], recordings: Recordings, done: Callable[[int], object]
 ) -> Combination:
-    """Run the model once more with each seed, and find the gains with the first one."""
+    """Run the model once more with each seed, and find the gains with the first one.
+
+    Gains are those under the contention of the runs, which alone are shown.
+    """
     trace = recordings.of(runs[0].request)
     by_seed = []
     for run in runs:
         request = dataclasses.replace(run.request, rtl=False, simulator=None)
         found = figures_alone(prepare_launches(trace, run.config, request), limits=True)
         by_seed.append(anatomy(found))
-        done()
+        done(1)
     first = dataclasses.replace(runs[0].request, rtl=False, simulator=None)
     try:
-        gains = replay_gains.as_json(replay_gains.gains_of(trace, runs[0].config, first))
+        found = replay_gains.gains_of(trace, runs[0].config, first, [first.contention])
+        gains = replay_gains.as_json(found)
     except WarploomError:  # a launch is too long at its recorded length
         gains = []
+    done(GAIN_RUNS)
     return Combination(row=row, run=runs[0], by_seed=tuple(by_seed), gains=gains)
 
 
+def runs_of_report(runs: Sequence[Sequence[Run]]) -> int:
+    """Return about how many runs the page of some combinations takes, each of some seeds."""
+    return sum(len(group) + GAIN_RUNS for group in runs)
+
+
 def write_comparison(
-    path: Path, rows: Sequence[Row], runs: Sequence[Sequence[Run]], done: Callable[[], object]
+    path: Path, rows: Sequence[Row], runs: Sequence[Sequence[Run]], done: Callable[[int], object]
 ) -> None:
     """Write the page: the whole file, or nothing.
 
@@ -115,7 +128,7 @@ def write_comparison(
     runs : sequence of sequence of Run
         Of each combination the runs of its seeds.
     done : callable
-        Called when a run is done.
+        Called with how many of `runs_of_report` are done since the last call.
 
     Raises
     ------
@@ -148,7 +161,7 @@ def _section(number: int, work: Sequence[Combination]) -> dict[str, Any]:
             "label": label(one.row, names),
             "row": one.row,
             "change": change(one.row),
-            "advice": replay_gains.advice(one.gains)[0] if one.gains else "",
+            "advice": " ".join(replay_gains.advice(one.gains)) if one.gains else "",
         }
         for k, one in enumerate(work)
     ]
@@ -213,21 +226,16 @@ def _settings(a: Combination, b: Combination) -> list[tuple[str, str, str]]:
     return [(name.replace("_", " "), *pair) for name, pair in said.items() if pair[0] != pair[1]]
 
 
-def _gains(a: Combination, b: Combination) -> list[tuple[str, float, float]]:
-    """Return each bound's gain in both combinations, under the contention that they run with."""
-    contention = a.run.request.contention
-    sides = [
-        {
-            gain["name"]: gain["fewer_cycles_percent"]
-            for gain in one.gains
-            if gain["contention"] == contention
-        }
-        for one in (a, b)
-    ]
-    if not all(sides):
+def _gains(a: Combination, b: Combination) -> list[tuple[str, float | None, float | None]]:
+    """Return each bound's gain in both combinations; None where resources do not hide each other.
+
+    Gains are those under the contention that the combinations run with.
+    """
+    one, other = ({name: gain for name, (gain,) in replay_gains.by_name(c.gains)} for c in (a, b))
+    if not (one and other):
         return []
-    rows = [(replay_gains.LABELS[name], gain, sides[1][name]) for name, gain in sides[0].items()]
-    return sorted(rows, key=lambda row: -max(row[1:]))
+    rows = [(replay_gains.label(name), one.get(name), other.get(name)) for name in one | other]
+    return sorted(rows, key=lambda row: -max(gain for gain in row[1:] if gain is not None))
 
 
 def letter(number: int) -> str:

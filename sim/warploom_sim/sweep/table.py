@@ -11,7 +11,7 @@ from rich.measure import Measurement
 from rich.table import Table
 
 from warploom_sim.screen import MOST_WIDTH, columns_given
-from warploom_sim.sweep.combinations import Verdict
+from warploom_sim.sweep.combinations import Verdict, told_apart
 from warploom_sim.sweep.labels import common, label, same_work, short, value, varying
 from warploom_sim.sweep.run_figures import PERCENTILES
 
@@ -96,15 +96,23 @@ def _is_common(rows: Sequence[dict[str, Any]], name: str) -> bool:
 
 
 def _verdict(rows: Sequence[dict[str, Any]], names: Sequence[str]) -> str:
-    """Return the verdict on the rows of one work, which differ in some names."""
+    """Return the verdict on the rows of one work, which differ in some names.
+
+    It is true for every pair of combinations that it names.
+    """
     by_verdict = {
-        verdict: [label(row, names) for row in rows if row["verdict"] == verdict]
-        for verdict in Verdict
+        verdict: [row for row in rows if row["verdict"] == verdict] for verdict in Verdict
     }
     if quickest := by_verdict[Verdict.QUICKEST]:
-        return f"the quickest is {quickest[0]}"
+        return f"the quickest is {label(quickest[0], names)}"
     if tied := by_verdict[Verdict.TIED]:
-        return f"cannot be told apart: {_few(tied)}{_longer(len(by_verdict[Verdict.SLOWER]))}"
+        lowest = min(tied, key=lambda row: row["cycles_mean"])
+        others = [label(row, names) for row in tied if row is not lowest]
+        first = label(lowest, names)
+        longer = _longer(len(by_verdict[Verdict.SLOWER]), first)
+        if any(told_apart(*pair) for pair in itertools.combinations(tied, 2)):
+            return f"the fewest cycles has {first}; not told apart from it: {_few(others)}{longer}"
+        return f"cannot be told apart: {_few([label(row, names) for row in tied])}{longer}"
     if by_verdict[Verdict.UNKNOWN]:
         return "one seed does not say which is quicker; --seeds 5 does"
     return ""
@@ -136,10 +144,10 @@ def _few(labels: Sequence[str]) -> str:
     return f"{said}; {more} more" if more > 0 else said
 
 
-def _longer(number: int) -> str:
+def _longer(number: int, than: str) -> str:
     if number == 0:
         return ""
-    return f"; {number} {'takes' if number == 1 else 'take'} longer"
+    return f"; {number} {'takes' if number == 1 else 'take'} longer than {than}"
 
 
 def _columns(rows: Sequence[dict[str, Any]]) -> list[_Column]:
@@ -148,7 +156,12 @@ def _columns(rows: Sequence[dict[str, Any]]) -> list[_Column]:
     columns = [
         _Column(f"cycles\n(mean of {seeds})" if seeds > 1 else "cycles", _cycles, needed=True),
         _Column("to the first, %\n(95 % interval)", change, needed=True),
-        _Column("verdict", lambda row: str(row["verdict"]), needed=True, folds=True),
+        _Column(
+            "verdict, to the\nfewest cycles",
+            lambda row: str(row["verdict"]),
+            needed=True,
+            folds=True,
+        ),
         _Column("sd", _sd),
         _Column("blocks\na cycle", lambda row: f"{row['blocks_per_cycle']:.3f}"),
         _Column("to the\nrecorded, %", _to_the_recorded),

@@ -24,6 +24,7 @@ _LABELS: Final = {
     "cycles_direct": "cycles with --host direct",
     "host_cycles": "cycles that the host costs",
     "head_blocked": "what blocked the head, part of the time",
+    "resources_lacked": "resources lacking on most SMs meanwhile, ties for all",
     "rate_by_time_scale": "dispatch rate for the time scale's sake",
     "recorded": "time beside the recorded one",
     "demanded_events": "events demanded by the launches",
@@ -34,8 +35,10 @@ _LABELS: Final = {
 _ABOVE: Final = ("caution", "killed_nobody")
 #: Figures that are no row of the table.
 _UNSHOWN: Final = (*_ABOVE, "trace", "verdict", "per_launch", "gains")
+#: Figures by limit, of which those that never held are left out.
+_BLOCKED: Final = ("head_blocked", "resources_lacked")
 #: Figures that are parts of a whole.
-_SHARES: Final = ("occupancy", "head_blocked", "rate_by_time_scale")
+_SHARES: Final = ("occupancy", *_BLOCKED, "rate_by_time_scale")
 #: From this part of the run on, what the time scale makes is warned of.
 _WARN_FROM: Final = 0.1
 #: Figures that are paths, too long for the table.
@@ -71,8 +74,8 @@ def _show_gains(console: Console, gains: Sequence[dict[str, Any]]) -> None:
     table.add_column("relaxed", overflow="fold")
     for head in ("without contention", "with contention"):
         table.add_column(head, justify="right")
-    for name, *percents in replay_gains.by_name(gains):
-        table.add_row(replay_gains.LABELS[name], *map(replay_gains.said, percents))
+    for name, percents in replay_gains.by_name(gains):
+        table.add_row(replay_gains.label(name), *map(replay_gains.said, percents))
     console.print(table)
     words = " ".join(replay_gains.advice(gains))
     console.print(words, markup=False, highlight=False, soft_wrap=True)
@@ -91,7 +94,7 @@ def time_scale_warning(figures: Mapping[str, Any]) -> str:
 
 
 def _text(name: str, value: Any) -> str:
-    if name == "head_blocked" and isinstance(value, dict):
+    if name in _BLOCKED and isinstance(value, dict):
         value = {LIMIT_LABELS[limit]: share for limit, share in value.items() if share}
     if name == "recorded":
         return "\n".join(times_in_words(value))

@@ -22,12 +22,16 @@ TRACES = HEAD.strip("| ").split(" | ")[1:]
 )
 def test_the_page_has_the_gains_of_the_trace(trace: str) -> None:
     column = 1 + TRACES.index(trace)
-    rows = [line.strip("| ").split(" | ") for line in LINES if re.match(r"\| `\w+` \| -?\d", line)]
+    rows = [
+        line.strip("| ").split(" | ")
+        for line in LINES
+        if re.match(r"\| `[\w+]+` \| -?(\d| \|)", line)
+    ]
     shown = {row[0].strip("`"): row[column] for row in rows}
     found = replay_gains.as_json(gains(ROOT / "traces" / f"{trace}.json.gz", "default"))
     expected = {
         name: ", ".join(f"{round(percent, 1) + 0.0:.1f}" for percent in percents)
-        for name, *percents in replay_gains.by_name(found)
+        for name, percents in replay_gains.by_name(found)
     }
-    assert shown == expected
-    assert shown.keys() == {*RELAXATIONS}
+    assert {name: cell for name, cell in shown.items() if cell != "-"} == expected
+    assert shown.keys() >= {*RELAXATIONS}

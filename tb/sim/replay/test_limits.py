@@ -20,6 +20,7 @@ from tb.support.whole_replays import Limits, find_limits, rate_by_time_scale
 from warploom_golden.replay.event_constants import PREDICTED_POLICIES
 from warploom_sim import replay as run_replay
 from warploom_sim.replay.analysis import limit_walk
+from warploom_sim.replay.analysis.block_walk import find_waits
 from warploom_sim.replay.analysis.limits import (
     LABELS,
     LIMITS,
@@ -84,6 +85,8 @@ class Reference:
         self.last: dict[int, int] = {}
         self.first: dict[int, int] = {}
         self.cycles = set(self.decided)
+        #: Of each resource the cycles in which it is one that most SMs are short of.
+        self.lacked: Counter[int] = Counter()
         for row, cycle in zip(self.blocks.launch.tolist(), self.decided, strict=True):
             self.last[row] = cycle
             self.first.setdefault(row, cycle)
@@ -204,6 +207,7 @@ class Reference:
             known += self.most[beside[0]] if beside else 0
             return "path" if cycle < known else "reclaim"
         short = [sum(sm[k] < need[k] for sm in free) for k in range(len(need))]
+        self.lacked.update(k for k, sms in enumerate(short) if sms == max(short))
         return RESOURCES[short.index(max(short))]
 
 
@@ -306,6 +310,9 @@ def test_the_table_and_json_have_the_limits(plain_replay: SharedReplay) -> None:
     run = run_replay(plain_replay.trace, "tiny", time_scale="1/32", seed=seed)
     shares = find_limits(run).shares()
     assert figures["head_blocked"] == {name: round(share, 4) for name, share in shares.items()}
+    waits = find_waits(run_replay(trace, "tiny", time_scale="1/32"))
+    lacked = {name: round(share, 4) for name, share in waits.shares_lacked().items()}
+    assert figures["resources_lacked"] == lacked
     for name, share in figures["head_blocked"].items():
         assert (f"{LABELS[name]} {share:.1%}" in plain_replay.stdout) == (share > 0)
 
@@ -344,18 +351,24 @@ def test_every_limit_has_a_name_and_a_style() -> None:
 @pytest.mark.parametrize("reclaim", RECLAIMS)
 def test_every_cycle_has_the_limit_that_the_page_says(reclaim: str, seed: int) -> None:
     seen: Counter[str] = Counter()
+    several = 0
     for k, policy in enumerate(PREDICTED_POLICIES):
         rng = random.Random(f"{seed}-{policy}-{reclaim}")
         # Of one stream each launch waits for the one before.
         cases = {"crowded": k % 2 == 0, "late": k > 1, "one_stream": k == 1}
         replay = random_replay("tiny", policy, reclaim, rng, **cases)
-        found, expected = by_cycle(find_limits(replay)), Reference(replay).limits()
+        limits, reference = find_limits(replay), Reference(replay)
+        found, expected = by_cycle(limits), reference.limits()
+        lacked = [reference.lacked[k] for k in range(len(RESOURCES))]
+        assert limits.lacked.tolist() == lacked, f"seed {seed}, {policy}"
+        several += sum(lacked) > sum(limits.by_limit()[name] for name in RESOURCES)
         assert len(found) == replay.cycles
         for cycle, (one, other) in enumerate(zip(found, expected, strict=True)):
             assert one == other, f"seed {seed}, {policy}, cycle {cycle}"
         seen += Counter(name for name, _ in found)
     assert {"rate", "reclaim", "order", "path", "arrivals", "nothing_left"} <= set(seen), seen
     assert any(seen[name] for name in RESOURCES), seen
+    assert several
 
 
 @pytest.mark.parametrize("reclaim", RECLAIMS)

@@ -15,14 +15,15 @@ from tb.sim.views.test_html_report import (
 )
 from tb.support.replays import figures_of
 from tb.support.trace_files import random_document, write
+from warploom_golden.replay.machine import RELAXATIONS
 from warploom_sim import gains, replay
 from warploom_sim.replay.analysis.anatomy import Anatomy, KernelTime, anatomy
 from warploom_sim.replay.analysis.limits import LABELS, LIMITS
-from warploom_sim.replay.replay_gains import LABELS as GAIN_LABELS
+from warploom_sim.replay.replay_gains import label as gain_label
 from warploom_sim.replay.replay_gains import said
 from warploom_sim.sweep import comparison_page
 from warploom_sim.sweep.combinations import by_combination, combine
-from warploom_sim.sweep.comparison_page import check_pairs, letter, write_comparison
+from warploom_sim.sweep.comparison_page import check_pairs, letter, runs_of_report, write_comparison
 from warploom_sim.sweep.execute import execute
 from warploom_sim.sweep.plan import plan
 from warploom_sim.sweep.result_folder import Row
@@ -60,10 +61,10 @@ def made(folder: Path, trace: Path, **given: Sequence[Any]) -> tuple[str, list[R
     runs = plan((trace,), lists)
     found = {run.run_id: execute(run, trace.read_bytes()).row for run in runs}
     rows = combine(runs, {name: row for name, row in found.items() if row})
-    done: list[None] = []
+    done: list[int] = []
     file = folder / "ab.html"
-    write_comparison(file, rows, by_combination(runs), lambda: done.append(None))
-    assert len(done) == len(runs)
+    write_comparison(file, rows, by_combination(runs), done.append)
+    assert sum(done) == runs_of_report(by_combination(runs))
     return file.read_text(), rows
 
 
@@ -176,9 +177,16 @@ def test_gains_are_those_of_each_run_under_its_own_contention(written: Written) 
         # The page rounds what the data have, with three decimals.
         sides.append({g.name: round(g.fewer_cycles_percent, 3) for g in given if g.knee == 3})
     _, *rows = written.page.tables["gains_of"]
-    assert {row[0]: row[1:] for row in rows} == {
-        GAIN_LABELS[name]: [f"{said(side[name])} %" for side in sides] for name in sides[0]
+    shown = {row[0]: row[1:] for row in rows}
+    assert shown == {
+        gain_label(name): [f"{said(side[name])} %" if name in side else "-" for side in sides]
+        for name in sides[0] | sides[1]
     }
+    assert {*map(gain_label, RELAXATIONS)} <= shown.keys()
+    # Under the other contention nothing is found: nobody would see it.
+    assert {
+        gain["contention"] for run in written.page.data[0]["runs"] for gain in run["gains"]
+    } == {"sharing"}
     assert written.page.text.count(" would help most: ") == 2
 
 

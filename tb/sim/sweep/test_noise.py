@@ -133,9 +133,30 @@ def test_the_quickest_is_named_only_if_it_is_told_apart(trace: Path) -> None:
         "cannot be told apart",
         "slower",
     ]
-    assert verdicts(rows) == ["trace: cannot be told apart: round_robin; first_fit; 1 takes longer"]
+    assert verdicts(rows) == [
+        "trace: cannot be told apart: round_robin; first_fit; 1 takes longer than round_robin"
+    ]
     alone = combined(trace, {name: cycles[name] for name in ("round_robin", "least_loaded")})
     assert verdicts(alone) == ["trace: the quickest is round_robin"]
+
+
+def test_what_the_sentence_names_is_true_for_each_pair(trace: Path) -> None:
+    """Each is as good as the fewest cycles within its own spread; two of them are told apart."""
+    spread = (6_000, -6_000, 9_000, -7_000, -2_000)
+    cycles = {
+        "round_robin": jittered(1_002_000, *spread),
+        "first_fit": jittered(1_005_000, *spread),
+        "least_loaded": jittered(1_000_000),
+        "freed_first": jittered(1_020_000),
+    }
+    rows = combined(trace, cycles)
+    assert [row["verdict"] for row in rows] == [*["cannot be told apart"] * 3, "slower"]
+    # The column compares with the first combination.
+    assert [row["told_apart_from_first"] for row in rows] == [False, True, False, True]
+    assert verdicts(rows) == [
+        "trace: the fewest cycles has least_loaded; not told apart from it: round_robin;"
+        " first_fit; 1 takes longer than least_loaded"
+    ]
 
 
 def test_another_contention_is_another_work(trace: Path) -> None:

@@ -22,10 +22,11 @@ from warploom_sim import cli, replay
 from warploom_sim.replay.analysis.limits import LABELS
 from warploom_sim.replay.analysis.overview import overview
 from warploom_sim.replay.replay_events import ReplayEvents
-from warploom_sim.replay.replay_gains import LABELS as GAIN_LABELS
+from warploom_sim.replay.replay_gains import label as gain_label
 from warploom_sim.replay.request import ReplayRequest
 from warploom_sim.views.html_report.page import Run, short_name, write_report
 from warploom_sim.views.replay_views import recorded_lengths
+from warploom_spec import RESOURCES
 
 # One worker, so that Numba compiles for one alone.
 pytestmark = pytest.mark.xdist_group("reports")
@@ -170,12 +171,12 @@ def test_the_largest_gain_is_the_advice(read: tuple[Page, dict[str, Any]]) -> No
     for gain in figures["gains"]:
         percents.setdefault(gain["name"], []).append(gain["fewer_cycles_percent"])
     assert {row[0]: row[1:3] for row in rows} == {
-        GAIN_LABELS[name]: [f"{round(percent, 1) + 0.0:.1f} %" for percent in pair]
+        gain_label(name): [f"{round(percent, 1) + 0.0:.1f} %" for percent in pair]
         for name, pair in percents.items()
     }
     best = max(percents, key=lambda name: max(percents[name]))
-    assert rows[0][0] == GAIN_LABELS[best]
-    assert f"{GAIN_LABELS[best][1:]} would help most" in page.text
+    assert rows[0][0] == gain_label(best)
+    assert f"{gain_label(best)[1:]} would help most" in page.text
     assert page.data[0]["gains"] == figures["gains"]
 
 
@@ -188,6 +189,11 @@ def test_charts_and_tables_are_the_runs(
     found, listed = whole.over_time, whole.kernels
     assert (data["cycles"], data["blocks"]) == (figures["cycles"], figures["blocks"])
     assert data["head_blocked"] == limits.by_limit()
+    assert data["resources_lacked"] == dict(zip(RESOURCES, limits.lacked.tolist(), strict=True))
+    for cause, _, _, lacking, *_ in page.tables["limits"][1:]:
+        if lacking:
+            name = next(name for name in RESOURCES if LABELS[name] == cause)
+            assert lacking == f"{data['resources_lacked'][name] / run.cycles:.1%}"
     assert data["edges"] == found.edges.tolist()
     for name, values in found.occupancy.items():
         assert data["occupancy"][name] == pytest.approx(values, abs=1e-4)

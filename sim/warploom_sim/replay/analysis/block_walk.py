@@ -111,7 +111,7 @@ class BlockWalk:
             return None
         left = [[self._finder.cycle], [_NOTHING_LEFT], [NEVER], [NEVER]]
         self._note(np.array(left, np.int64), cycles)
-        return Waits(self._waited)
+        return Waits(self._waited, self._finder.lacked)
 
     def figures(self) -> dict[str, Integers]:
         """Return the figures of each launch's blocks, as columns of `Launches`."""

@@ -90,11 +90,13 @@ def walk(
     free: Integers,
     work: Integers,
     stand: Integers,
+    lacked: Integers,
     out: Integers,
 ) -> int:
     """Find what limits each cycle from a launch's first as the head to its last decision.
 
-    Blocks may come in pieces: ``free``, ``work`` and ``stand`` go from one call to the next.
+    Blocks may come in pieces: ``free``, ``work``, ``stand`` and ``lacked`` go from one call to the
+    next.
 
     Parameters
     ----------
@@ -120,6 +122,9 @@ def walk(
         How far it is: `CYCLE`, the next one; `LAST_SM`, `LAST_CYCLE`, of the last decision;
         `EARLIER_SM`, `EARLIER_CYCLE`, of the one before that; `WITH_ROOM`, SMs that have room;
         `GONE`, reports of this call that were counted.
+    lacked : array of int64
+        Of each resource for how many cycles it was one that most SMs were short of, while a
+        resource was the limit.
     out : array of int64, shape (3, most)
         To be filled in: rows `START`, `LIMIT`, `LAUNCH` of the stretches in which one limit holds.
 
@@ -167,7 +172,11 @@ def walk(
                 elif with_room > 0:
                     limit = reclaim
                 else:
-                    limit = FIRST_RESOURCE + shortest(short, chips)
+                    first = shortest(short, chips)
+                    limit = FIRST_RESOURCE + first
+                    for k in range(len(need)):
+                        if short[chips, k] == short[chips, first]:
+                            lacked[k] += change - cycle
                 count = emit(out, count, cycle, limit, number)
                 cycle = change
             for k in range(len(need)):

@@ -67,9 +67,13 @@ class Waits:
     cycles : array of int64, shape (limits, launches + 1)
         By limit of `LIMITS` and row of the launch that was waited for; the last column is of no
         launch. Every cycle of the run counts once.
+    lacked : array of int64
+        Of each resource the cycles in which a resource was the limit, and no other one was lacking
+        on more SMs. A cycle counts for several resources if each is lacking on as many.
     """
 
     cycles: Integers
+    lacked: Integers
 
     def by_limit(self) -> dict[str, int]:
         """Return for how many cycles each limit holds."""
@@ -79,6 +83,11 @@ class Waits:
         """Return for which part of the run each limit holds."""
         whole = int(self.cycles.sum())
         return {name: held / whole for name, held in self.by_limit().items()}
+
+    def shares_lacked(self) -> dict[str, float]:
+        """Return for which part of the run each resource lacked on the most SMs."""
+        shares = self.lacked / self.cycles.sum()
+        return dict(zip(RESOURCES, shares.tolist(), strict=True))
 
     def rate_by_time_scale(self, launches: Launches, config: Config, scale: Fraction) -> float:
         """Return for which part of the run the dispatch rate limits only for the time scale's sake.
@@ -141,6 +150,8 @@ class LimitFinder:
     ----------
     cycle : int
         The first cycle of which nothing was said yet.
+    lacked : array of int64
+        As `Waits` has it, up to that cycle.
     """
 
     def __init__(self, launches: Launches, config: Config):
@@ -156,6 +167,7 @@ class LimitFinder:
         self._work = np.zeros((config.sms + 1, len(sizes) + 1), np.int64)
         self._stand = np.full(7, NEVER, np.int64)
         self._stand[3:5] = 0
+        self.lacked = np.zeros(len(sizes), np.int64)
         self.cycle = 0
 
     def stretches(self, rows: Integers, decided: Integers, sms: Integers, gone: Gone) -> Integers:
@@ -211,6 +223,7 @@ class LimitFinder:
             self._free,
             self._work,
             self._stand,
+            self.lacked,
             out,
         )
         self._gone = self._gone.after(int(self._stand[limit_walk.GONE]))

@@ -168,6 +168,7 @@ def write_page(
         "error": _error,
         "short": short_name,
         "gain": replay_gains.said,
+        "gain_label": replay_gains.label,
         "signed": "{:+,}".format,
         "interval": _interval,
     }
@@ -185,7 +186,7 @@ def _section(number: int, run: Run) -> dict[str, Any]:
     """Return the template's variables for one run."""
     replay = run.replay
     found = overview(replay)
-    shares = found.waits.shares()
+    shares, lacked = found.waits.shares(), found.waits.shares_lacked()
     scale = replay.settings.time_scale
     by_scale = found.waits.rate_by_time_scale(replay.launches, replay.config, scale)
     gains = run.figures.get("gains", [])
@@ -199,11 +200,11 @@ def _section(number: int, run: Run) -> dict[str, Any]:
             for name, what in _NOT_REPLAYED.items()
             if name in run.figures
         ],
-        "shares": {name: share for name, share in shares.items() if share},
+        "causes": _causes(shares, lacked),
+        "lacked": lacked,
         "styles": charts.STYLES,
         "advice": replay_gains.advice(gains) if gains else [],
         "gains": replay_gains.by_name(gains) if gains else [],
-        "gain_labels": replay_gains.LABELS,
         "words": blocked_sentences(replay, shares),
         "by_scale": by_scale,
         "recorded": _recorded(run.recorded),
@@ -219,6 +220,12 @@ def _section(number: int, run: Run) -> dict[str, Any]:
         "settings": _settings(replay.config),
         "data": _data(replay, found, gains),
     }
+
+
+def _causes(shares: Mapping[str, float], lacked: Mapping[str, float]) -> list[tuple[str, float]]:
+    """Return the causes that held, and resources that were lacking, the longest one first."""
+    held = [(name, share) for name, share in shares.items() if share or lacked.get(name)]
+    return sorted(held, key=lambda cause: -cause[1])
 
 
 def _charts(found: Overview, launches: Launches) -> dict[str, str]:
@@ -307,6 +314,7 @@ def _data(replay: Replay, found: Overview, gains: Sequence[Mapping[str, Any]]) -
         "cycles": replay.cycles,
         "blocks": int(replay.launches.blocks.sum()),
         "head_blocked": found.waits.by_limit(),
+        "resources_lacked": dict(zip(RESOURCES, found.waits.lacked.tolist(), strict=True)),
         "edges": binned.edges.tolist(),
         "occupancy": _lists(binned.occupancy),
         "blocks_per_cycle": _rounded(binned.blocks_per_cycle),
