@@ -32,7 +32,7 @@ WIDE: Final = {
         Head("", is_text=True, label=False),
         NAME._replace(text="run"),
         *map(Head, ("cycles, mean", "to A, %")),
-        Head("verdict", is_text=True),
+        Head("verdict, to the fewest cycles", is_text=True),
     ),
     "differing": (
         NAME,

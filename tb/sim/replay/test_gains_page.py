@@ -25,7 +25,7 @@ def test_the_page_has_the_gains_of_the_trace(trace: str) -> None:
     rows = [
         line.strip("| ").split(" | ")
         for line in LINES
-        if re.match(r"\| `[\w+]+` \| -?(\d| \|)", line)
+        if re.match(r"\| `[\w+]+` \| (-?\d|- )", line)
     ]
     shown = {row[0].strip("`"): row[column] for row in rows}
     found = replay_gains.as_json(gains(ROOT / "traces" / f"{trace}.json.gz", "default"))
