@@ -132,3 +132,15 @@ def waiting_document(rng: random.Random, launches: int, streams: int) -> dict[st
             events += [record(recorded, n - 0.5), *wait(waits, n - 0.4, stream, **named)]
         events += [called, ran]
     return content | {"traceEvents": events}
+
+
+def uneven_document(streams: int) -> dict[str, Any]:
+    """Draw 96 launches of 1 to 40 blocks and 20 to 2,000 us, in turn on some streams."""
+    rng = random.Random(1)
+    events = []
+    for n in range(96):
+        ran = kernel(n, ts=100.0 + 40 * n, stream=7 + n % streams, grid=[rng.randint(1, 40), 1, 1])
+        ran["args"]["block"] = [rng.choice((64, 128, 256, 512)), 1, 1]
+        ran["args"] |= {"registers per thread": rng.choice((16, 32, 64)), "shared memory": 0}
+        events += [call(n, 10.0 + 4 * n), ran | {"dur": rng.uniform(20, 2000)}]
+    return document() | {"traceEvents": events}

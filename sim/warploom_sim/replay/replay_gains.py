@@ -122,13 +122,16 @@ def by_name(gains: Sequence[dict[str, Any]]) -> list[_Row]:
 def advice(gains: Sequence[dict[str, Any]]) -> list[str]:
     """Return sentences on what would help most, the largest gain first, by `as_json`'s gains.
 
-    The last one names the resources that hide each other's gains, if some do.
+    The last ones name the resources that hide each other's gains, if some do. All of them together
+    are no change that anybody can make: they are not what would help most.
     """
     rows = by_name(gains)
-    if not rows or max(rows[0][1]) < LEAST:
-        return ["No relaxed bound would help: without any one of them it takes as long."]
     where = [*dict.fromkeys(gain["contention"] for gain in gains)]
-    return [*_best(rows, where), *_hidden(rows, where)]
+    hidden = _hidden(rows, where)
+    changes = [row for row in rows if row[0] != ALL_RESOURCES]
+    if changes and max(changes[0][1]) >= LEAST:
+        return [*_best(changes, where), *hidden]
+    return ["No relaxed bound would help: without any one of them it takes as long.", *hidden]
 
 
 def _best(rows: Sequence[_Row], where: Sequence[str]) -> list[str]:

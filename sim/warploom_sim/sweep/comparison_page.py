@@ -101,8 +101,8 @@ def combination(
         done(1)
     first = dataclasses.replace(runs[0].request, rtl=False, simulator=None)
     try:
-        found = replay_gains.gains_of(trace, runs[0].config, first, [first.contention])
-        gains = replay_gains.as_json(found)
+        relaxed = replay_gains.gains_of(trace, runs[0].config, first, [first.contention])
+        gains = replay_gains.as_json(relaxed)
     except WarploomError:  # a launch is too long at its recorded length
         gains = []
     done(GAIN_RUNS)

@@ -310,8 +310,7 @@ def test_the_table_and_json_have_the_limits(plain_replay: SharedReplay) -> None:
     run = run_replay(plain_replay.trace, "tiny", time_scale="1/32", seed=seed)
     shares = find_limits(run).shares()
     assert figures["head_blocked"] == {name: round(share, 4) for name, share in shares.items()}
-    waits = find_waits(run_replay(trace, "tiny", time_scale="1/32"))
-    lacked = {name: round(share, 4) for name, share in waits.shares_lacked().items()}
+    lacked = {name: round(share, 4) for name, share in find_waits(run).shares_lacked().items()}
     assert figures["resources_lacked"] == lacked
     for name, share in figures["head_blocked"].items():
         assert (f"{LABELS[name]} {share:.1%}" in plain_replay.stdout) == (share > 0)

@@ -169,7 +169,8 @@ def test_table_and_json_have_each_gain_and_the_largest_is_the_advice(tmp_path: P
         pair = [percents[name, contention] for contention in ("none", "sharing")]
         cells = [f"{round(percent, 1) + 0.0:.1f}" for percent in pair]
         assert ["", replay_gains.label(name), *cells, ""] in rows
-    best = max(shown, key=lambda one: one["fewer_cycles_percent"])["name"]
+    changes = (one for one in shown if one["name"] != together(RESOURCES))
+    best = max(changes, key=lambda one: one["fewer_cycles_percent"])["name"]
     label = replay_gains.label(best)
     assert f"\n{label[0].upper()}{label[1:]} would help most: " in done.stdout
 
@@ -247,6 +248,16 @@ def test_resources_that_hide_each_other_are_named() -> None:
         "block slots, warps and barriers without bound together"
     )
     assert replay_gains.label(together(RESOURCES)) == "all resources without bound together"
+
+
+def test_all_resources_together_are_named_and_are_not_the_advice() -> None:
+    rows = listed(sms=(20.0, 30.0), warps=(2.0, 1.0))
+    for contention, gain in (("none", 86.1), ("sharing", 16.1)):
+        known = {"contention": contention, "fewer_cycles_percent": gain}
+        rows.append({"name": together(RESOURCES)} | known)
+    first, _, last = replay_gains.advice(rows)
+    assert first.startswith("Twice the SMs would help most: 20.0 % ")
+    assert last.startswith("All resources hide each other: without bound together they gain 86.1 %")
 
 
 def test_the_advice_under_one_contention_speaks_of_that_alone() -> None:

@@ -1,12 +1,13 @@
 """The figures that docs/sim/compare.md prints are those of the runs that it names."""
 
 import re
+import statistics
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tb.support.trace_files import WITHOUT_EVENT_WAITS
+from tb.support.trace_files import WITHOUT_EVENT_WAITS, uneven_document, write
 from warploom_golden.replay.event_constants import PREDICTED_POLICIES
 from warploom_sim.replay import python_api
 from warploom_sim.sweep.combinations import combine
@@ -25,11 +26,10 @@ SEEDS = (1, 2, 3, 4, 5)
 POLICIES = ("round_robin", "first_fit", "least_loaded", "freed_first")
 
 
-def rows(trace: str, **given: tuple[str, ...]) -> list[dict[str, Any]]:
+def rows(trace: str | Path, **given: tuple[str, ...]) -> list[dict[str, Any]]:
     """Return what `compare` finds of a trace: a row for each combination."""
-    runs = plan(
-        (ROOT / "traces" / f"{trace}.json.gz",), given | {"config": ("default",), "seed": SEEDS}
-    )
+    path = trace if isinstance(trace, Path) else ROOT / "traces" / f"{trace}.json.gz"
+    runs = plan((path,), given | {"config": ("default",), "seed": SEEDS})
     found = {run.run_id: run_figures(python_api.run(run.request)) for run in runs}
     known = {run.run_id: run.identity() | found[run.run_id] | {"wall_s": 0.0} for run in runs}
     return combine(runs, known)
@@ -69,6 +69,28 @@ def test_cost_of_in_order_reclaim(trace: str) -> None:
         if row["reclaim"] == "in_order":
             assert row["told_apart_from_first"]
             cells.append(f"{row['change_percent']:+.1f} %")
+    assert f"| {' | '.join(cells)} |" in LINES
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("trace", "streams"),
+    [
+        ("stencil3d_shapes", 1),
+        ("two_streams_priority", 2),
+        ("overlapped_training", 2),
+        ("googlenet_branches", 5),
+        ("", 1),
+        ("", 8),
+    ],
+)
+def test_what_another_seed_changes(tmp_path: Path, trace: str, streams: int) -> None:
+    cells = [f"`{trace}`" if trace else "drawn at random", str(streams)]
+    path = trace or write(tmp_path, uneven_document(streams))
+    for row in rows(path, contention=("none", "sharing")):
+        cycles = row["cycles"]
+        sd = statistics.stdev(cycles) / statistics.mean(cycles)
+        cells += [f"{100 * sd:.2f}", f"{100 * (max(cycles) / min(cycles) - 1):.2f}"]
     assert f"| {' | '.join(cells)} |" in LINES
 
 
