@@ -170,7 +170,8 @@ def _whole(halves: Sequence[tuple[float, int, Any]]) -> Iterator[tuple[int, Any]
         for place in range(len(waiting) - 1, -1, -1):
             begun, number, begin = waiting[place]
             if event.get("name") in (None, begin.get("name")):
-                both = {**(event.get("args") or {}), **(begin.get("args") or {})}
+                parts = [one.get("args") for one in (event, begin)]
+                both = dict(pair for one in parts if isinstance(one, dict) for pair in one.items())
                 yield number, {**begin, "dur": when - begun, "args": both}
                 del waiting[place]
                 break
@@ -211,7 +212,7 @@ def _opened(path: Path) -> BinaryIO:
         magic = start.read(4)
     if magic.startswith(b"\x1f\x8b"):
         file = cast(BinaryIO, gzip.GzipFile(path))
-    elif magic == b"\x28\xb5\x2f\xfd":
+    elif magic == b"\x28\xb5\x2f\xfd" or magic[1:] == b"\x2a\x4d\x18":
         file = _zstd(path)
     else:
         file = path.open("rb")

@@ -24,8 +24,11 @@ class CallTimes:
         When the first of all began, and when the last ended.
     launching : int
         Calls that launch kernels and say how long they took.
-    quickest : float
-        The shortest time of those, in microseconds.
+    quickest, slowest : float
+        The shortest and the longest time of those, in microseconds.
+    repeated : set of int
+        Ids of several calls, one of which began after the first one had ended, when `settle` has
+        been called.
     untimed : set of int
         Ids of calls without a time, when `settle` has been called.
     """
@@ -35,7 +38,11 @@ class CallTimes:
     last: float = 0.0
     launching: int = 0
     quickest: float = math.inf
+    slowest: float = 0.0
+    repeated: set[int] = field(default_factory=set)
     untimed: set[int] = field(default_factory=set)
+    _ended: dict[int, float] = field(default_factory=dict)
+    _latest: dict[int, float] = field(default_factory=dict)
     _at_0: set[int] = field(default_factory=set)
     _missing: set[int] = field(default_factory=set)
 
@@ -45,6 +52,8 @@ class CallTimes:
             self.began |= dict.fromkeys(self._at_0, 0.0)
             self.first = 0.0
         self.untimed = (self._at_0 | self._missing) - self.began.keys()
+        late = self._latest.items()
+        self.repeated = {call for call, latest in late if latest > self._ended[call]}
 
     @property
     def several(self) -> bool:
@@ -78,11 +87,23 @@ class CallTimes:
             (self._missing if event.get("ts") is None else self._at_0).add(correlation)
             return correlation, 0.0
         took = event.get("dur")
-        self.began[correlation] = min(began, self.began.get(correlation, began))
         # Nothing is made of a call's duration but a warning: a wrong one is as good as none.
         took = took if isinstance(took, float | int) and 0 < took < math.inf else 0
+        self._note_times(correlation, began, began + took)
         self.first, self.last = min(self.first, began), max(self.last, began + took)
         if took and _LAUNCHES in name:
             self.launching += 1
-            self.quickest = min(self.quickest, took)
+            self.quickest, self.slowest = min(self.quickest, took), max(self.slowest, took)
         return correlation, began
+
+    def _note_times(self, correlation: int, began: float, ended: float) -> None:
+        """Keep begin and end of the first call of an id, and when the latest one began."""
+        known = self.began.get(correlation)
+        if known is not None:
+            # A launch of the runtime has the driver's within it, with the same id.
+            latest = self._latest.get(correlation, known)
+            self._latest[correlation] = max(latest, known, began)
+        if known is None or began < known:
+            self.began[correlation], self._ended[correlation] = began, ended
+        elif began == known:
+            self._ended[correlation] = max(ended, self._ended[correlation])

@@ -227,7 +227,9 @@ def _device(place: Place, properties: Mapping[str, Any]) -> Device:
 
     name, sms = place.text(properties, "name"), positive("numSms")
     warp_size = positive("warpSize")
-    warps = positive("maxThreadsPerMultiprocessor") // warp_size
+    threads = positive("maxThreadsPerMultiprocessor")
+    place.integer(properties, "warpSize", low=1, high=threads)
+    warps = threads // warp_size
     major = place.integer(properties, "computeMajor")
     if _AMD_SHARED in properties:
         registers, shared = positive("regsPerBlock"), positive(_AMD_SHARED)

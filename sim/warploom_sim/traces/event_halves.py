@@ -49,8 +49,10 @@ def _complete(begin: dict[str, Any], end: dict[str, Any]) -> dict[str, Any]:
     whole = begin | {"ph": "X"}
     if "ts" in begin and "ts" in end:
         whole["dur"] = _time(end) - _time(begin)
-    if isinstance(end.get("args"), dict):
-        whole["args"] = end["args"] | (begin.get("args") or {})
+    both = [part for half in (end, begin) if (part := half.get("args")) is not None]
+    # What is no object is refused where the arguments are read.
+    if all(isinstance(part, dict) for part in both):
+        whole["args"] = {name: value for part in both for name, value in part.items()}
     return whole
 
 

@@ -10,14 +10,16 @@ _UNPACK: Final = "unpack it first"
 _EXPORT: Final = "Warploom reads the JSON that `prof.export_chrome_trace` writes"
 #: First bytes of files, what they are, and what to do; the first that fits counts.
 _MAGIC: Final = (
-    (b"\x00\x00\xfe\xff", "UTF-32 text", "save it as UTF-8"),
-    (b"\xff\xfe\x00\x00", "UTF-32 text", "save it as UTF-8"),
-    (b"\xff\xfe", "UTF-16 text", "save it as UTF-8"),
-    (b"\xfe\xff", "UTF-16 text", "save it as UTF-8"),
-    (b"{\x00", "UTF-16 text", "save it as UTF-8"),
-    (b"[\x00", "UTF-16 text", "save it as UTF-8"),
-    (b"\x00{", "UTF-16 text", "save it as UTF-8"),
-    (b"\x00[", "UTF-16 text", "save it as UTF-8"),
+    *(
+        (begin.encode(f"{wide}-{order}"), f"{wide.upper()} text", "save it as UTF-8")
+        # UTF-32 first: it begins as UTF-16 does. A byte order mark is a character, too.
+        for wide in ("utf-32", "utf-16")
+        for order in ("le", "be")
+        for begin in "\ufeff{[ \t\r\n"
+    ),
+    (b"\x00" * 8, "zeros where text should be", "was it written and copied to its end?"),
+    (b"\x1f\x8b", "packed twice, gzip the second time", "unpack it once"),
+    (b"\x28\xb5\x2f\xfd", "packed twice, zstd the second time", "unpack it once"),
     (b"PK\x03\x04", "a zip archive", _UNPACK),
     (b"PK\x05\x06", "an empty zip archive", _UNPACK),
     (b"BZh", "packed with bzip2", _UNPACK),

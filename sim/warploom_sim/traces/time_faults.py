@@ -27,6 +27,9 @@ _EARLY: Final = 1000.0
 #: Microseconds that no call that launches takes at least, if there are `_CALLS` or more.
 SLOW_CALL: Final = 1000.0
 _CALLS: Final = 10
+#: Microseconds below which no call launches a kernel, and below which no kernel runs.
+QUICK_CALL: Final = 0.5
+SHORT_KERNEL: Final = 0.2
 
 #: What is wrong with kernels, by its name in ``--json``: in words, and what a replay makes of them.
 FAULTS: Final = {
@@ -51,12 +54,20 @@ FAULTS: Final = {
         "began before their own launch call",
         "the replay launches them in the order of the calls, with the recorded lengths",
     ),
+    "repeated_call": (
+        "have a launch call whose 'correlation' a later call has, too",
+        "the replay takes the first such call as theirs",
+    ),
     "overlaps": (
         "began before an earlier one of their stream had ended",
         "the replay runs the kernels of a stream one after the other",
     ),
     "nanoseconds": (
         "seem to have their times in nanoseconds",
+        "the replay takes them as microseconds",
+    ),
+    "milliseconds": (
+        "seem to have their times in milliseconds or seconds",
         "the replay takes them as microseconds",
     ),
 }
@@ -71,8 +82,10 @@ LABELS: Final = {
     "twice": "kernels that the file has a second time",
     "zero_duration": "kernels with a duration of 0",
     "before_call": "kernels that began before their launch call",
+    "repeated_call": "kernels whose launch call's id a later call has",
     "overlaps": "kernels that overlap an earlier one of their stream",
     "nanoseconds": "kernels with times in nanoseconds, likely",
+    "milliseconds": "kernels with times in milliseconds, likely",
 }
 
 #: A kernel and the correlation id of its call.
@@ -209,8 +222,10 @@ class TimeCheck:
         details = {}
         those["zero_duration"] = [one for one in kernels if one.duration == 0]
         those["before_call"], details["before_call"] = _before_calls(kept, calls.began)
+        those["repeated_call"] = [one for one, join in kept if join in calls.repeated]
         those["overlaps"], details["overlaps"] = _overlaps(kernels)
         those["nanoseconds"], details["nanoseconds"] = _in_nanoseconds(kept, calls)
+        those["milliseconds"], details["milliseconds"] = _in_milliseconds(kernels, calls)
         return TimeFaults(
             tuple(
                 TimeFault(
@@ -284,4 +299,17 @@ def _in_nanoseconds(kept: Sequence[Found], calls: CallTimes) -> tuple[list[Kerne
     if calls.launching >= _CALLS and calls.quickest >= SLOW_CALL:
         took = f"the quickest launch call took {calls.quickest:,.0f} us"
         return every, f": {took}, of {calls.launching:,}"
+    return [], ""
+
+
+def _in_milliseconds(
+    kernels: list[KernelLaunch], calls: CallTimes
+) -> tuple[list[KernelLaunch], str]:
+    """Return the kernels whose times are likely in milliseconds or seconds, and why."""
+    longest = max((one.duration for one in kernels), default=0.0)
+    if len(kernels) >= _CALLS and 0 < longest < SHORT_KERNEL:
+        return kernels, f": the longest took {longest:.2g} us"
+    if calls.launching >= _CALLS and calls.slowest < QUICK_CALL:
+        took = f"the slowest launch call took {calls.slowest:.2g} us"
+        return kernels, f": {took}, of {calls.launching:,}"
     return [], ""

@@ -20,7 +20,8 @@ from warploom_sim.traces.file_kinds import foreign, other_json
 from warploom_spec import WarploomError
 
 _GZIP_MAGIC: Final = b"\x1f\x8b"
-_ZSTD_MAGIC: Final = b"\x28\xb5\x2f\xfd"
+#: Of a frame, and of one to skip, which parallel packers write first.
+_ZSTD_MAGIC: Final = re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18")
 #: What Windows tools write before UTF-8.
 _BOM: Final = b"\xef\xbb\xbf"
 #: Longest piece of a wrong value that a message repeats.
@@ -224,7 +225,7 @@ def _read(place: Place) -> bytes:
         raise place.refuse(error.strerror or str(error)) from error
     if data.startswith(_GZIP_MAGIC):
         data = _unzip(place, data)
-    elif data.startswith(_ZSTD_MAGIC):
+    elif _ZSTD_MAGIC.match(data):
         data = _unpack_zstd(place, data)
     data = data.removeprefix(_BOM)
     if not data.lstrip(_BLANK):

@@ -80,6 +80,14 @@ def refusal(path: Path, **options: Any) -> str:
     return str(caught.value).removeprefix(f"{path}: ")
 
 
+def test_a_warp_has_no_more_threads_than_an_sm(tmp_path: Path) -> None:
+    content = document()
+    content["deviceProperties"][0]["warpSize"] = 4096
+    assert refusal(write(tmp_path, content)) == (
+        "deviceProperties 0: 'warpSize' is 4096; legal: an integer from 1 to 2048"
+    )
+
+
 # Older files
 
 

@@ -47,9 +47,10 @@ def refusal(path: Path) -> str:
         lambda text: gzip.compress(b"\xef\xbb\xbf" + text),
         zstd.compress,
         lambda text: zstd.compress(text[:100]) + zstd.compress(text[100:]),
+        lambda text: b"\x50\x2a\x4d\x18\x04\x00\x00\x00skip" + zstd.compress(text),
         lambda text: b" \n\t" + text,
     ],
-    ids=["mark", "mark in gzip", "zstd", "two frames", "blanks"],
+    ids=["mark", "mark in gzip", "zstd", "two frames", "frame to skip", "blanks"],
 )
 def test_a_trace_is_read_however_it_is_packed(
     tmp_path: Path, packed: Callable[[bytes], bytes]
@@ -160,7 +161,17 @@ TEXT = text_of(document())
     [
         ("trace.json", TEXT.decode().encode("utf-16"), "UTF-16 text; save it as UTF-8"),
         ("trace.json", TEXT.decode().encode("utf-16-be"), "UTF-16 text; save it as UTF-8"),
+        (
+            "trace.json",
+            (" \n" + TEXT.decode()).encode("utf-16-le"),
+            "UTF-16 text; save it as UTF-8",
+        ),
         ("trace.json", TEXT.decode().encode("utf-32"), "UTF-32 text; save it as UTF-8"),
+        ("trace.json", TEXT.decode().encode("utf-32-le"), "UTF-32 text; save it as UTF-8"),
+        ("trace.json", TEXT.decode().encode("utf-32-be"), "UTF-32 text; save it as UTF-8"),
+        ("trace.json", bytes(4096), "zeros where text should be; was it written and copied to"),
+        ("trace.json.gz", gzip.compress(gzip.compress(TEXT)), "packed twice, gzip the second time"),
+        ("trace.json.gz", gzip.compress(zstd.compress(TEXT)), "packed twice, zstd the second time"),
         ("trace.zip", zip_of(TEXT), "a zip archive; unpack it first"),
         ("trace.tar", tar_of(TEXT), "a tar archive; unpack it first"),
         ("trace.tar.gz", gzip.compress(tar_of(TEXT)), "a tar archive; unpack it first"),

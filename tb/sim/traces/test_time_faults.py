@@ -329,53 +329,61 @@ def test_times_in_nanoseconds(
     ] * bool(count)
 
 
-# --- begin and end events ------------------------------------------------------------------------
-def halved(events: list[dict[str, Any]], *, named: bool) -> list[dict[str, Any]]:
-    """Return each event as a begin and an end, around what its thread does meanwhile."""
-    result = []
+@pytest.mark.parametrize("unit", [1e3, 1e6])
+def test_times_in_milliseconds_or_seconds(tmp_path: Path, unit: float) -> None:
+    events = program(12)
     for event in events:
-        thread = {"pid": 0, "tid": event["cat"]}
-        begin = {name: value for name, value in event.items() if name != "dur"}
-        inner = {"name": "operator", "cat": "cpu_op", "ts": event["ts"] + 0.25, "ph": "B"}
-        ends = {"ph": "E", "ts": event["ts"] + event["dur"]}, {"ph": "E", "ts": event["ts"] + 0.5}
-        last = {"name": event["name"]} if named else {}
-        result += [begin | thread | {"ph": "B"}, inner | thread]
-        result += [ends[0] | thread | last, ends[1] | thread]
-    return result
-
-
-@pytest.mark.parametrize("named", [False, True])
-def test_begin_and_end_events_are_read_as_complete_ones(
-    tmp_path: Path, seed: int, named: bool
-) -> None:
-    whole = trace_reader.load(write(tmp_path, trace_of(*program(9))))
-    events = halved(program(9), named=named)
-    random.Random(seed).shuffle(events)
+        event["ts"], event["dur"] = event["ts"] / unit, event["dur"] / unit
     path = write(tmp_path, trace_of(*events))
-    halves = trace_reader.load(path)
-    figures = [
-        [(one.name, one.start, one.duration, one.grid) for one in trace.launches]
-        for trace in (whole, halves)
+    assert lines(path) == [
+        "12 of 12 kernels seem to have their times in milliseconds or seconds: the longest took"
+        f' {10 / unit:.2g} us; the first is event 1 ("kernel0"); the replay takes them as'
+        " microseconds"
     ]
-    assert figures[0] == figures[1] and halves.calls == whole.calls
-    assert [one.event for one in recount.read(path)] == [one.event for one in halves.launches]
-    assert lines(path) == []
 
 
-def test_an_end_with_a_name_ends_the_begin_of_this_name(tmp_path: Path) -> None:
-    first, second = (kernel(n, 100.0 + n, stream=n) | {"tid": 1} for n in (1, 2))
-    events = [call(1, 10.0), call(2, 20.0)]
-    events += [one | {"ph": "B"} for one in (first, second)]
-    events += [{"ph": "E", "tid": 1, "name": "kernel1", "ts": 150.0}]
-    events += [{"ph": "E", "tid": 1, "name": "kernel2", "ts": 170.0, "args": {"more": 1}}]
+@pytest.mark.parametrize(("took", "count"), [(0.49, 12), (0.5, 0)])
+def test_launch_calls_that_are_too_quick(tmp_path: Path, took: float, count: int) -> None:
+    events = program(12)
+    for event in events[::2]:
+        event["dur"] = took
     path = write(tmp_path, trace_of(*events))
-    assert [one.duration for one in trace_reader.load(path).launches] == [49.0, 68.0]
-    assert len(recount.read(path)) == 2
+    assert faults(path) == ({"milliseconds": count} if count else {})
+    assert all(f": the slowest launch call took {took} us, of 12;" in said for said in lines(path))
 
 
-def test_a_begin_without_an_end_has_no_time(tmp_path: Path) -> None:
-    events = halved(program(3), named=True)
-    del events[6]  # the end of kernel 0
+@pytest.mark.parametrize(("longest", "count"), [(0.19, 12), (0.2, 0)])
+def test_kernels_that_are_too_short(tmp_path: Path, longest: float, count: int) -> None:
+    events = program(12, takes=0.1)
+    events[7]["dur"] = longest
     path = write(tmp_path, trace_of(*events))
-    assert faults(path) == {"without_time": 1}
-    assert len(trace_reader.load(path).launches) == len(recount.read(path)) == 2
+    assert faults(path) == ({"milliseconds": count} if count else {})
+
+
+# --- calls of one id -----------------------------------------------------------------------------
+@pytest.mark.parametrize("shuffled", [False, True])
+@pytest.mark.parametrize(
+    ("begins", "count"),
+    # The first takes from 1,000,000 to 1,000,002 us. The driver's call is within it.
+    [(1_000_001.0, 0), (1_000_000.0, 0), (1_000_002.5, 1), (1_000_300.0, 1)],
+)
+def test_a_later_call_of_the_same_id_is_said(
+    tmp_path: Path, begins: float, count: int, shuffled: bool
+) -> None:
+    events = program(3)
+    again = call(0, begins) | {"cat": "cuda_driver", "name": "cuLaunchKernel", "dur": 1.0}
+    path = write(tmp_path, trace_of(*([again, *events] if shuffled else [*events, again])))
+    first = 2 if shuffled else 1
+    assert lines(path) == [
+        "1 of 3 kernels have a launch call whose 'correlation' a later call has, too; the first is"
+        f' event {first} ("kernel0"); the replay takes the first such call as theirs'
+    ] * bool(count)
+    assert trace_reader.load(path).calls[0] == 1e6
+
+
+def test_files_of_two_processes_in_one_are_said(tmp_path: Path) -> None:
+    """Their ids are the same: which call launched which kernel is not known."""
+    other = program(3)
+    for event in other:
+        event["ts"] += 500.0
+    assert faults(write(tmp_path, trace_of(*program(3), *other))) == {"repeated_call": 6}
