@@ -18,7 +18,7 @@ OPTIONS := $(VALUES) $(FLAGS) SET PRIORITY TRACE CHECK SEEDS ARGS TINY_GPU
 unexport $(OPTIONS)
 
 # Variables that go to the programs as they are.
-SETTINGS := PYTHON WARPLOOM_KEEP_BUILDS
+SETTINGS := PYTHON WARPLOOM_BUILD WARPLOOM_KEEP_BUILDS
 # Variables given on the command line that no target reads: refused, with the nearest name.
 GIVEN := $(foreach v,$(.VARIABLES),$(if $(findstring command line,$(origin $(v))),$(v)))
 UNKNOWN := $(firstword $(filter-out $(OPTIONS) $(SETTINGS) -*-%,$(GIVEN)))
@@ -53,6 +53,7 @@ help:  ## List the targets
 	@echo "  make figures [CHECK=1] [ARGS=grid_walker]; CHECK=1 fails if a figure is of other hardware"
 	@echo "  make test-seeds [SEEDS=50] [SEED=N] [ARGS=tb/index]"
 	@echo "  make verilog|formal|bench|mutate|coverage|test|test-all|test-deep [ARGS=...]; make sim ARGS=--help says more"
+	@echo "  WARPLOOM_BUILD=FOLDER builds there, not in build/"
 	@echo "  WARPLOOM_KEEP_BUILDS=N keeps the newest N folders of each kind under build/"
 	@echo "  TRACE is one file, blanks in its name or not; several: make sim ARGS='a.json b.json'"
 

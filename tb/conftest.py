@@ -11,6 +11,9 @@ import hypothesis
 import pytest
 from hypothesis import HealthCheck, settings
 
+# A test that changes into a folder of its own builds there, and so do the processes that it starts.
+os.environ["WARPLOOM_BUILD"] = "build"
+
 # Loads `build_cache` before all else: sources that change from then on are other ones.
 from tb.support import cpu_guard
 

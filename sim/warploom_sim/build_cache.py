@@ -30,6 +30,8 @@ PACKAGES: Final = (
 #: Folders of a checkout whose code makes hardware of its own, beside the packages.
 _CHECKOUT: Final = ("tb", "tools", "examples")
 _ROOT: Final = Path(__file__).parents[2]
+#: Environment variable: the folder for everything that is built.
+BUILD: Final = "WARPLOOM_BUILD"
 #: Hexadecimal digits of a build's name.
 _DIGITS: Final = 24
 #: When this process began to load sources, and what its key has if they changed since.
@@ -41,8 +43,27 @@ sources_as_loaded = True
 
 
 def build_root() -> Path:
-    """Return the folder for everything that is built: ``build`` in the current directory."""
-    return Path("build").absolute()
+    """Return the folder for everything that is built, from whatever folder the tool was called.
+
+    That is what the environment's `BUILD` names; else ``build`` of the checkout; of an installed
+    package, or where the checkout is read-only, ``build`` in the current directory.
+    """
+    if given := os.environ.get(BUILD):
+        return Path(given).absolute()
+    return (checkout_build() or Path("build")).absolute()
+
+
+def where_built() -> str:
+    """Return in words where it is built; empty where that is ``build`` in the current folder."""
+    root = build_root()
+    return "" if root == Path("build").absolute() else f" in {root}"
+
+
+def checkout_build() -> Path | None:
+    """Return ``build`` of the checkout; None without a checkout that can be written."""
+    there = (_ROOT / "pyproject.toml").is_file() and (_ROOT / "sim" / "warploom_sim").is_dir()
+    folder = _ROOT / "build"
+    return folder if there and os.access(folder if folder.exists() else _ROOT, os.W_OK) else None
 
 
 def digest(parts: Sequence[object]) -> str:

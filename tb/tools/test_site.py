@@ -1,5 +1,6 @@
 """``make docs``: the site holds what the pages hold, and needs nothing from another server."""
 
+import html
 import os
 import re
 import shutil
@@ -9,6 +10,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from markdown import markdown
 
 from tb.support.public_address import ADDRESS, set_address
 from warploom_dev.address import project_address
@@ -138,6 +140,20 @@ def test_lists_are_set_as_the_sites_renderer_reads_them() -> None:
     assert for_python_markdown(code) == code
 
 
+def test_code_in_a_table_shows_its_bars_without_a_backslash() -> None:
+    page = "| a | b |\n| --- | --- |\n"
+    page += "| `--gpu NAME\\|FILE` | `_x\\|(*y*)_` `plain_*` \\| `` q`\\| `` |\n"
+    assert [code for _, code in re.findall(r"(`+)(.*?)\1", for_python_markdown(page))] == [
+        "plain_*"
+    ]
+    shown = markdown(for_python_markdown(page), extensions=["tables"])
+    codes = [html.unescape(code) for code in re.findall("<code>(.*?)</code>", shown)]
+    assert codes == ["--gpu NAME|FILE", "_x|(*y*)_", "plain_*", " q`| "]
+    assert shown.count("<td>") == 2 and "<em>" not in shown
+    # Elsewhere a backslash in code is one.
+    assert for_python_markdown("`a\\|b`") == "`a\\|b`"
+
+
 # --- links --------------------------------------------------------------------------------------
 
 
@@ -162,6 +178,18 @@ def test_a_link_leads_into_the_site_to_the_address_or_nowhere(
 ) -> None:
     assert site_links(text, uri, ROOT, "") == bare
     assert site_links(text, uri, ROOT, ADDRESS) == (public or bare)
+
+
+def test_a_column_of_links_that_lead_nowhere_is_left_out() -> None:
+    head = "| a | code | b |\n| --- | --- | ---: |\n"
+    rows = "| 1 \\| 2 | [rtl](../hdl), [c](../LICENSE) | x |\n| 3 | [rtl](../hdl) | y |\n"
+    there = site_links(f"text\n\n{head}{rows}\nmore", "index.md", ROOT, "")
+    assert there == "text\n\n| a | b |\n| --- | ---: |\n| 1 \\| 2 | x |\n| 3 | y |\n\nmore"
+    # With an address, or with a word or a live link in one cell, the column stays.
+    assert "| code |" in site_links(head + rows, "index.md", ROOT, ADDRESS)
+    for cell in ("[rtl](../hdl) or so", "[a](glossary.md)", "none"):
+        text = site_links(f"{head}{rows}| 4 | {cell} | z |\n", "index.md", ROOT, "")
+        assert "| code |" in text and "| rtl, c |" in text
 
 
 @pytest.mark.thorough

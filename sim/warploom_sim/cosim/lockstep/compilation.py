@@ -15,7 +15,7 @@ from amaranth.back import verilog
 from amaranth.lib import wiring
 from cocotb_tools.runner import get_runner
 
-from warploom_sim.build_cache import build_root, digest, versions
+from warploom_sim.build_cache import build_root, digest, versions, where_built
 from warploom_sim.cosim import simulators
 from warploom_sim.cosim.lockstep import ports as ports_file
 from warploom_sim.cosim.lockstep.ports import CLOCK, RESET, Ports
@@ -126,9 +126,11 @@ def compile_verilog(
     Raises
     ------
     ProgramError
-        If the simulator does not build it; with the end of its log.
+        If the simulator does not build it, with the end of its log; or cannot build in its folder.
     """
-    print(f"building {name} for {simulator}{' with waveform' * waves}", file=sys.stderr, flush=True)
+    simulators.require(simulator)
+    what = f"building {name} for {simulator}{' with waveform' * waves}{where_built()}"
+    print(what, file=sys.stderr, flush=True)
     sources = [folder / f"{TOP}.v"]
     sources[0].write_text(run_at_start(text))
     if simulator == "verilator":

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from warploom_golden.preemption.streams.stream_law import StreamLaw
 from warploom_golden.replay.event_tables import Table
+from warploom_sim.build_cache import where_built
 from warploom_sim.methods.preempt import measure
 from warploom_sim.methods.preempt.bench import preempt_bench_build
 from warploom_sim.methods.preempt.law_check import LawCheck, Verdict
@@ -50,7 +51,8 @@ def measure_rtl(
         If the RTL cannot be built, or its simulation fails.
     """
     simulator = preempt_bench_build.SIMULATOR
-    with working(f"building LaunchPath ({setting.config.sms} SMs) for {simulator}, once"):
+    where = f"{simulator}{where_built()}"
+    with working(f"building LaunchPath ({setting.config.sms} SMs) for {where}, once"):
         program = preempt_bench_build.build(setting.config)
     verdict, problems = Verdict(), list[str]()
     runs: dict[str, Run] = {}
