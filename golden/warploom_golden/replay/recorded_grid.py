@@ -38,6 +38,8 @@ class RecordedGrid:
         Nanoseconds from the grid's first start.
     names : tuple of int
         The GPU's own number of each SM. Empty: the same numbers.
+    clock_groups : tuple of int
+        For each SM a number that the SMs of one clock share. Empty: the recording has no clocks.
     """
 
     slots: int
@@ -45,6 +47,7 @@ class RecordedGrid:
     start: Times
     end: Times
     names: tuple[int, ...] = ()
+    clock_groups: tuple[int, ...] = ()
 
     @property
     def sms(self) -> int:
@@ -77,10 +80,25 @@ def slots_taken(grid: RecordedGrid) -> Times:
 
     An SM's slots are taken in the order in which they were left, those that were never taken first.
     """
+    return nth_left(grid, grid.sm[grid.first_wave :], grid.sm, grid.end)
+
+
+def nth_left(grid: RecordedGrid, takers: Numbers, sm: Numbers, end: Times) -> Times:
+    """Return for each taker's SM, in order, when the slot that it takes had been left.
+
+    Parameters
+    ----------
+    grid : RecordedGrid
+        Its first wave says which slots were never taken.
+    takers : array of int
+        SM of each block behind the first wave.
+    sm, end : array
+        SM and time of each end.
+    """
     left = slots_left(grid)
-    for sm in range(grid.sms):
-        left[sm].extend(sorted(grid.end[grid.sm == sm].tolist()))
-    return np.array([left[sm].popleft() for sm in grid.sm[grid.first_wave :].tolist()])
+    for number in range(grid.sms):
+        left[number].extend(sorted(end[sm == number].tolist()))
+    return np.array([left[number].popleft() for number in takers.tolist()])
 
 
 @dataclass(frozen=True)

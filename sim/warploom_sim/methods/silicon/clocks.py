@@ -28,8 +28,7 @@ def by_clocks(sm: Numbers, stamps: Numbers, clocks: Numbers) -> Times:
     stamps, clocks : array of int
         The timer's stamp in nanoseconds, and the SM's clock in cycles.
     """
-    ticks = (clocks - clocks.min()).astype(float)
-    rough = ticks * _period(sm, stamps, ticks)
+    ticks, rough = _rough(sm, stamps, clocks)
     gpc = _gpcs(sm, stamps - rough)[sm]
     times = np.zeros(len(sm))
     for number in range(int(gpc.max()) + 1):
@@ -40,6 +39,18 @@ def by_clocks(sm: Numbers, stamps: Numbers, clocks: Numbers) -> Times:
     within = np.clip(times, stamps - half, stamps + half)
     finest: Times = within - within.min()
     return finest
+
+
+def clock_groups(sm: Numbers, stamps: Numbers, clocks: Numbers) -> Numbers:
+    """Return for each SM a number that the SMs of one clock share; as for `by_clocks`."""
+    _, rough = _rough(sm, stamps, clocks)
+    return _gpcs(sm, stamps - rough)
+
+
+def _rough(sm: Numbers, stamps: Numbers, clocks: Numbers) -> tuple[Times, Times]:
+    """Return the clocks from 0 on, in cycles and in nanoseconds."""
+    ticks = (clocks - clocks.min()).astype(float)
+    return ticks, ticks * _period(sm, stamps, ticks)
 
 
 def _grain(stamps: Numbers) -> int:

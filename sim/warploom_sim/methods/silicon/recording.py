@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 
 from warploom_golden.replay.recorded_grid import RecordedGrid
-from warploom_sim.methods.silicon.clocks import by_clocks
+from warploom_sim.methods.silicon.clocks import by_clocks, clock_groups
 from warploom_spec import WarploomError
 from warploom_spec.config import Config
 
@@ -53,12 +53,14 @@ def load(path: Path) -> RecordedGrid:
     sms = [names.setdefault(sm, len(names)) for sm in blocks[:, 0].tolist()]
     _check_sms(path, len(names))
     sm, stamps = np.array(sms), blocks[:, 1:3].T.ravel()
+    groups: tuple[int, ...] = ()
     if blocks.shape[1] > 3:
-        times = by_clocks(np.tile(sm, 2), stamps, blocks[:, 3:].T.ravel())
+        clocked = np.tile(sm, 2), stamps, blocks[:, 3:].T.ravel()
+        times, groups = by_clocks(*clocked), tuple(clock_groups(*clocked).tolist())
     else:
         times = (stamps - stamps.min()).astype(float)
     start, end = np.split(times, 2)
-    return RecordedGrid(slots, sm, start, np.maximum(start, end), tuple(names))
+    return RecordedGrid(slots, sm, start, np.maximum(start, end), tuple(names), groups)
 
 
 def _header(path: Path, line: str) -> tuple[tuple[int, int, int], int]:
