@@ -13,6 +13,7 @@ import numpy as np
 
 from warploom_golden.replay.recorded_dispatch import CHANCE
 from warploom_golden.replay.recorded_grid import RecordedGrid, Times, slots_left, slots_taken
+from warploom_golden.replay.recorded_h200 import H200_ROUNDS, Told
 from warploom_golden.replay.recorded_rounds import GPC_ROUNDS
 
 #: Nanoseconds: half a grain of the GPU's timer.
@@ -34,13 +35,14 @@ class Decisions:
     waiting : float
         SMs that had room, on the average.
     possible : float
-        The share of decisions in which the GPU's SM had room by the recorded times. No rule that
-        knows these times alone can choose the GPU's SM more often.
+        The share of decisions in which the GPU's SM is one that some rule knows of: it had room by
+        the recorded times and the turnaround, or by the latencies of `H200_ROUNDS`. No rule chooses
+        the GPU's SM more often.
     same_sm : dict of str to float
         By rule, the share of decisions in which the rule chooses the GPU's SM.
     missed : array of float
-        For each SM the share of its blocks, in these decisions, that `GPC_ROUNDS` places elsewhere;
-        0 for an SM with fewer than `TOLD`.
+        For each SM the share of its blocks, in these decisions, that `H200_ROUNDS` places elsewhere,
+        or `GPC_ROUNDS` without it; 0 for an SM with fewer than `TOLD`.
     early : float
         The share of blocks that were placed more than `EARLY` before the turnaround allows it. With
         many of them the decisions cannot be dated, and `same_sm` says nothing.
@@ -83,7 +85,7 @@ def decided(grid: RecordedGrid, turnaround: Times) -> tuple[Times, Times]:
     return placed, grid.end + turnaround[grid.sm] - way
 
 
-def decisions(grid: RecordedGrid, turnaround: Times) -> Decisions:
+def decisions(grid: RecordedGrid, turnaround: Times, told: Told | None = None) -> Decisions:
     """Compare the rules' choices with the GPU's, decision by decision.
 
     Parameters
@@ -92,13 +94,16 @@ def decisions(grid: RecordedGrid, turnaround: Times) -> Decisions:
         What was recorded.
     turnaround : array of float
         Turnaround of each SM.
+    told : Told, optional
+        The choices of `H200_ROUNDS`, if it is for this GPU.
     """
     placed, heard = decided(grid, turnaround)
     wave, order = grid.first_wave, np.argsort(heard, kind="stable")
     reports = zip(heard[order].tolist(), order.tolist(), strict=True)
     time, number = next(reports)
     left, owed = slots_left(grid), [0] * grid.sms
-    same, count, waited, possible = dict.fromkeys((*_CHOICES, CHANCE), 0.0), 0, 0, 0
+    rules = (*_CHOICES, *([H200_ROUNDS] if told else []), CHANCE)
+    same, count, waited, possible = dict.fromkeys(rules, 0.0), 0, 0, 0
     blocks, missed = np.zeros(grid.sms), np.zeros(grid.sms)
     last = int(grid.sm[wave - 1])
     for block in range(wave, len(grid.sm)):
@@ -113,12 +118,17 @@ def decisions(grid: RecordedGrid, turnaround: Times) -> Decisions:
         waiting, own = [sm for sm in range(grid.sms) if left[sm]], int(grid.sm[block])
         if len(waiting) > 1:
             count, waited = count + 1, waited + len(waiting)
-            possible += bool(left[own])
-            for rule, choose in _CHOICES.items():
-                same[rule] += choose(waiting, last, left) == own
+            right = {rule: choose(waiting, last, left) == own for rule, choose in _CHOICES.items()}
+            best, known = right[GPC_ROUNDS], bool(left[own])
+            if told:
+                best = right[H200_ROUNDS] = bool(told.sm[block - wave] == own)
+                known = known or best or bool(told.had_room[block - wave])
+            for rule, hit in right.items():
+                same[rule] += hit
             same[CHANCE] += bool(left[own]) / len(waiting)
+            possible += known
             blocks[own] += 1
-            missed[own] += _CHOICES[GPC_ROUNDS](waiting, last, left) != own
+            missed[own] += not best
         if left[own]:
             left[own].popleft()
         else:

@@ -20,11 +20,10 @@ from warploom_golden.replay.recorded_grid import (
     RecordedGrid,
     Times,
     slots_left,
-    slots_taken,
 )
 from warploom_spec import Config, preset
 
-#: Beside the policies, for comparison: an SM is drawn for each block, which waits for room on it.
+#: Beside the policies, for comparison: of the SMs with room one is drawn for each block.
 CHANCE: Final = "chance"
 
 
@@ -52,26 +51,6 @@ def configuration(grid: RecordedGrid, name: str) -> Config:
     return replace(preset("large"), sms=grid.sms, block_slots=grid.slots, policy=name)
 
 
-def drawn_slots(grid: RecordedGrid) -> Times:
-    """Return for each block behind the first wave when a slot of an SM drawn by chance was left.
-
-    It is the slot that the drawn SM gives away next in the recording, or its last one.
-    """
-    draws = random.Random(1)
-    wave = grid.first_wave
-    taken = slots_taken(grid)
-    sms = grid.sm[wave:]
-    by_sm = [taken[sms == sm] for sm in range(grid.sms)]
-    given = [0] * grid.sms
-    drawn = []
-    for sm in sms.tolist():
-        other = draws.randrange(grid.sms)
-        slots = by_sm[other]
-        drawn.append(slots[min(given[other], len(slots) - 1)] if len(slots) else 0.0)
-        given[sm] += 1
-    return np.array(drawn)
-
-
 class RecordedDispatch:
     """The dispatcher behind a recording's first wave.
 
@@ -80,7 +59,7 @@ class RecordedDispatch:
     grid : RecordedGrid
         What was recorded. Its first wave is placed as recorded.
     rule : str
-        A placement policy of `BlockDispatcher`; or `CHANCE`, with ``reports`` False only.
+        A placement policy of `BlockDispatcher`; or `CHANCE`.
     turnaround : float or array of float
         Nanoseconds from a block's end to the first start in its slot; an array has one for each SM.
     reports : bool
@@ -91,7 +70,7 @@ class RecordedDispatch:
     def __init__(self, grid: RecordedGrid, rule: str, turnaround: float | Times, reports: bool):
         self._grid = grid
         self._choice: Policy = (
-            _Chance(grid.sms) if rule == CHANCE else policy(configuration(grid, rule))
+            _Chance() if rule == CHANCE else policy(configuration(grid, rule))
         )
         self._turnaround = np.broadcast_to(turnaround, grid.sms).tolist()
         self._lengths = grid.end - grid.start
@@ -186,15 +165,11 @@ class _Load:
 
 
 class _Chance(Policy):
-    """An SM is drawn for each block, whether it has room or not."""
+    """Of the SMs with room one is drawn for each block."""
 
-    def __init__(self, sms: int):
-        self._sms = sms
+    def __init__(self) -> None:
         self._draws = random.Random(1)
-        self._drawn: int | None = None
 
     def choose(self, eligible: Sequence[bool], sms: Sequence[Any]) -> int:
-        """Return the SM that was drawn; the same one again as long as it has no room."""
-        sm = self._draws.randrange(self._sms) if self._drawn is None else self._drawn
-        self._drawn = None if eligible[sm] else sm
-        return sm
+        """Return one of the SMs with room."""
+        return self._draws.choice([sm for sm, room in enumerate(eligible) if room])

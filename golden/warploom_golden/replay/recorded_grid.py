@@ -40,6 +40,8 @@ class RecordedGrid:
         The GPU's own number of each SM. Empty: the same numbers.
     clock_groups : tuple of int
         For each SM a number that the SMs of one clock share. Empty: the recording has no clocks.
+    gpu : str
+        The GPU's name. Empty: the recording does not say.
     """
 
     slots: int
@@ -48,6 +50,7 @@ class RecordedGrid:
     end: Times
     names: tuple[int, ...] = ()
     clock_groups: tuple[int, ...] = ()
+    gpu: str = ""
 
     @property
     def sms(self) -> int:

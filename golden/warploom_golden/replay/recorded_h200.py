@@ -82,6 +82,14 @@ def refusal(grid: RecordedGrid) -> str:
     return ""
 
 
+def turnarounds(grid: RecordedGrid) -> Times:
+    """Return for each SM of a recording the way up and down, in nanoseconds, without `Constants`."""
+    names = np.array([grid.name(sm) for sm in range(SMS)])
+    up, down = latencies(layout(names.tolist(), grid.clock_groups).gpc, _far(grid))
+    both: Times = (up + down)[names]
+    return both
+
+
 def _far(grid: RecordedGrid) -> tuple[int, ...]:
     """Return the far GPCs of a recording's GPU, which has no `mismatch`."""
     names = np.array([grid.name(sm) for sm in range(SMS)])

@@ -1,5 +1,6 @@
 """``warploom silicon``: a real GPU's dispatching beside the golden dispatcher's."""
 
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -76,6 +77,7 @@ def silicon(
     from warploom_sim.methods.silicon import recording, silicon_report
     from warploom_sim.methods.silicon.comparison import compare, work
     from warploom_sim.methods.silicon.fitting import fittings, name
+    from warploom_sim.methods.silicon.recorder import constants
     from warploom_sim.plots import check_plot
 
     if plot:
@@ -86,8 +88,9 @@ def silicon(
     with progress_bar() as progress:
         task = progress.add_task("blocks", total=sum(map(work, grids.values())))
         for path, grid in grids.items():
-            one = compare(name(path), grid, fitted[path], lambda n: progress.advance(task, n))
-            compared.append(one)
+            of_rule = constants(name(path), grid, fitted[path])
+            advance = partial(progress.advance, task)
+            compared.append(compare(name(path), grid, fitted[path], of_rule, advance))
     silicon_report.show(table_console(), compared)
     if plot:
         silicon_report.draw(plot, compared)

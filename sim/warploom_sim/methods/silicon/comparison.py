@@ -11,7 +11,6 @@ from warploom_golden.replay.recorded_dispatch import (
     CHANCE,
     Dispatched,
     RecordedDispatch,
-    drawn_slots,
 )
 from warploom_golden.replay.recorded_grid import (
     LAUNCH_RATE,
@@ -20,12 +19,13 @@ from warploom_golden.replay.recorded_grid import (
     Turnaround,
     slots_taken,
 )
+from warploom_golden.replay.recorded_h200 import H200_ROUNDS, Constants, RecordedH200
 from warploom_golden.replay.recorded_rounds import GPC_ROUNDS, RecordedRounds
 from warploom_sim.methods.silicon.verdict import NEAR, verdicts
 from warploom_spec.config import POLICIES
 
-#: The best rule known, the hardware's policies, and what they are compared with.
-RULES: Final = (GPC_ROUNDS, *POLICIES, CHANCE)
+#: The rules of a GPU, the hardware's policies, and what they are compared with.
+RULES: Final = (H200_ROUNDS, GPC_ROUNDS, *POLICIES, CHANCE)
 #: SMs that are named where blocks are left over.
 _NAMED: Final = 5
 
@@ -60,7 +60,7 @@ class Compared:
     figures : dict
         The figures that ``--json`` writes.
     recorded, modelled : array of float
-        Start of each block in nanoseconds, as recorded and by ``gpc_rounds`` on its own.
+        Start of each block in nanoseconds, as recorded and by the best rule on its own.
     """
 
     figures: dict[str, Any]
@@ -70,10 +70,16 @@ class Compared:
 
 def work(grid: RecordedGrid) -> int:
     """Return how many blocks `compare` places."""
-    return (2 * len(RULES) - 1) * (len(grid.sm) - grid.first_wave)
+    return 2 * len(RULES) * (len(grid.sm) - grid.first_wave)
 
 
-def compare(name: str, grid: RecordedGrid, fitted: Fitted, advance: _Advance) -> Compared:
+def compare(
+    name: str,
+    grid: RecordedGrid,
+    fitted: Fitted,
+    constants: Constants | str,
+    advance: _Advance,
+) -> Compared:
     """Place a recording's blocks by every rule, with its reports and with its lengths alone.
 
     Parameters
@@ -84,27 +90,43 @@ def compare(name: str, grid: RecordedGrid, fitted: Fitted, advance: _Advance) ->
         The recorded blocks.
     fitted : Fitted
         Turnaround of the SMs.
+    constants : Constants or str
+        Those of `h200_rounds`, or why it is not for this recording.
     advance : function
         Called with the number of blocks placed since it was called last.
     """
     wave = grid.first_wave
     delay = fitted.turnaround.of(grid)
-    taken, decided = slots_taken(grid), decisions(grid, delay)
+    machine = None if isinstance(constants, str) else RecordedH200(grid, constants)
+    best = GPC_ROUNDS if machine is None else H200_ROUNDS
+    taken = slots_taken(grid)
+    decided = decisions(grid, delay, machine and machine.told())
     rules, modelled, left_over = {}, grid.start, np.zeros(0, np.int64)
     for rule in RULES:
-        if rule == CHANCE:
-            predicted = drawn_slots(grid)
+        if rule == H200_ROUNDS:
+            if machine is None:
+                rules[rule] = _unknown(str(constants))
+                continue
+            told, alone = (machine.run(reports, advance) for reports in (True, False))
         else:
-            predicted = _placed(grid, rule, delay, True, advance).freed
-        alone = _placed(grid, rule, delay, False, advance)
-        distance = np.abs(predicted - taken)
-        if rule == GPC_ROUNDS:
+            told, alone = (
+                _placed(grid, rule, delay, reports, advance) for reports in (True, False)
+            )
+        distance = np.abs(told.freed - taken)
+        if rule == best:
             modelled = np.concatenate((grid.start[:wave], alone.start))
             left_over = grid.sm[wave:][distance > NEAR[1]]
         rules[rule] = {
             "near": {str(limit): _share(distance <= limit) for limit in NEAR},
             "same_sm": decided.same_sm.get(rule),
+            "same_sm_free": _share(told.sm == grid.sm[wave:]),
             **_makespan(grid, alone),
+        }
+    if isinstance(constants, Constants):
+        rules[H200_ROUNDS] |= {
+            "recorder_ns": constants.recorder,
+            "start_gap_ns": constants.start_gap,
+            "fitted_on": list(constants.fitted_on),
         }
     figures = {
         "recording": name,
@@ -127,6 +149,7 @@ def compare(name: str, grid: RecordedGrid, fitted: Fitted, advance: _Advance) ->
             "most": _most(grid, np.bincount(left_over, minlength=grid.sms)),
         },
         "missed_by_sm": _most(grid, decided.missed),
+        "best": best,
         "rules": rules,
     }
     return Compared({**figures, "verdicts": verdicts(figures)}, grid.start, modelled)
@@ -138,6 +161,18 @@ def _placed(
     if rule == GPC_ROUNDS:
         return RecordedRounds(grid, delay, reports).run(advance)
     return RecordedDispatch(grid, rule, delay, reports).run(advance)
+
+
+def _unknown(why: str) -> dict[str, Any]:
+    """Return the figures of a rule that is not for this GPU."""
+    return {
+        "near": {str(limit): None for limit in NEAR},
+        "same_sm": None,
+        "same_sm_free": None,
+        "makespan_ns": None,
+        "makespan_error": None,
+        "not_applied": why,
+    }
 
 
 def _share(hits: Any) -> float | None:

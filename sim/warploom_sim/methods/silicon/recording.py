@@ -25,6 +25,7 @@ COLUMNS: Final = ("block", "bx", "by", "bz", "sm", "start_ns", "end_ns")
 #: Columns that it may have, both or none.
 CLOCKS: Final = ("start_clock", "end_clock")
 _GRID: Final = re.compile(r"\bgrid=(\d{1,10}),(\d{1,10}),(\d{1,10})\b")
+_GPU: Final = re.compile(r"\bgpu=(.+)")
 _SLOTS: Final = re.compile(r"\bresident_blocks_per_sm=(\d{1,6})\b")
 #: Largest number that a row may hold: an hour, in nanoseconds.
 _MOST: Final = 3_600_000_000_000
@@ -60,7 +61,9 @@ def load(path: Path) -> RecordedGrid:
     else:
         times = (stamps - stamps.min()).astype(float)
     start, end = np.split(times, 2)
-    return RecordedGrid(slots, sm, start, np.maximum(start, end), tuple(names), groups)
+    gpu = _GPU.search(lines[0])
+    named = gpu[1].strip() if gpu else ""
+    return RecordedGrid(slots, sm, start, np.maximum(start, end), tuple(names), groups, named)
 
 
 def _header(path: Path, line: str) -> tuple[tuple[int, int, int], int]:

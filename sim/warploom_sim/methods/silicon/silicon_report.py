@@ -7,7 +7,6 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from warploom_golden.replay.recorded_rounds import GPC_ROUNDS
 from warploom_sim.methods.silicon.comparison import Compared
 from warploom_sim.methods.silicon.verdict import NEAR
 from warploom_sim.plots import write_figure
@@ -17,8 +16,9 @@ NOTE = (
     "Block lengths are the recording's own. 'within': the share of blocks, of those behind the"
     " first wave, on an SM with a slot that was left within so many ns of the predicted one; every"
     " policy sees the recorded reports. 'same SM': the share of decisions between two or more SMs"
-    " in which the policy, after all that the GPU did before, chooses the GPU's SM. 'makespan': the"
-    " policy runs on its own, with the recorded lengths alone."
+    " in which the policy, after all that the GPU did before, chooses the GPU's SM. 'free': the"
+    " same of all blocks, if the policy goes on from its own choices. 'makespan': the policy runs on"
+    " its own, with the recorded lengths alone."
 )
 #: How the turnaround is called by where it comes from.
 _SOURCES = {"others": "fitted on others", "itself": "fitted on itself", "given": "given"}
@@ -38,11 +38,13 @@ def show(console: Console, compared: Sequence[Compared]) -> None:
         for limit in NEAR:
             table.add_column(f"within {limit} ns", justify="right")
         table.add_column("same SM", justify="right")
+        table.add_column("free", justify="right")
         table.add_column("makespan", justify="right")
         for rule, result in figures["rules"].items():
             shares = [_percent(result["near"][str(limit)]) for limit in NEAR]
-            shares.append(_percent(result["same_sm"]))
-            table.add_row(rule, *shares, f"{100 * result['makespan_error']:+.2f} %")
+            shares += [_percent(result[key]) for key in ("same_sm", "same_sm_free")]
+            error = result["makespan_error"]
+            table.add_row(rule, *shares, "-" if error is None else f"{100 * error:+.2f} %")
         console.print(table)
         for line in figures["verdicts"]:
             console.print(line, highlight=False)
@@ -66,7 +68,7 @@ def draw(path: Path, compared: Sequence[Compared]) -> None:
         _panel(panel, one)
     for panel in list(panels)[len(compared) :]:
         panel.set_axis_off()
-    figure.suptitle(f"Start of each block in microseconds: {GPC_ROUNDS} on its own, and the GPU")
+    figure.suptitle(f"Start of each block in microseconds: the best rule on its own, and the GPU")
     write_figure(path, figure)
 
 

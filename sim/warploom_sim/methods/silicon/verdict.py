@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from warploom_golden.replay.recorded_dispatch import CHANCE
-from warploom_golden.replay.recorded_rounds import GPC_ROUNDS
+from warploom_golden.replay.recorded_h200 import H200_ROUNDS
 
 #: Nanoseconds: two, three and four grains of the GPU's timer.
 NEAR: Final = (64, 96, 128)
@@ -38,6 +38,7 @@ def verdicts(figures: Mapping[str, Any]) -> list[str]:
         _same_sm(figures, same),
         _makespan(figures),
         _left_over(figures, blocks),
+        _constants(rules[H200_ROUNDS]),
     ]
 
 
@@ -81,8 +82,13 @@ def _verdict(what: str, shares: Mapping[str, float | None], count: int) -> str:
 
 
 def _makespan(figures: Mapping[str, Any]) -> str:
-    errors = {rule: 100 * result["makespan_error"] for rule, result in figures["rules"].items()}
-    own = errors.pop(GPC_ROUNDS)
+    errors = {
+        rule: 100 * error
+        for rule, result in figures["rules"].items()
+        if (error := result["makespan_error"]) is not None
+    }
+    best = figures["best"]
+    own = errors.pop(best)
     errors.pop(CHANCE)
     source = {
         "others": f"fitted on other recordings ({len(figures['fitted_on'])})",
@@ -90,7 +96,7 @@ def _makespan(figures: Mapping[str, Any]) -> str:
         "given": "given",
     }[figures["turnaround"]]
     return (
-        f"Makespan: {GPC_ROUNDS} {own:+.2f} %, the others {min(errors.values()):+.2f} to"
+        f"Makespan: {best} {own:+.2f} %, the others {min(errors.values()):+.2f} to"
         f" {max(errors.values()):+.2f} %; turnaround {source}."
     )
 
@@ -99,7 +105,7 @@ def _left_over(figures: Mapping[str, Any], blocks: int) -> str:
     """Say what the best rule does not explain, and on which SMs."""
     left = figures["left_over"]
     share = _percent(left["blocks"] / blocks)
-    line = f"Left over by {GPC_ROUNDS}: {left['blocks']:,} blocks ({share}) beyond {NEAR[1]} ns"
+    line = f"Left over by {figures['best']}: {left['blocks']:,} blocks ({share}) beyond {NEAR[1]} ns"
     if left["blocks"]:
         most = ", ".join(f"{sm} ({count:.0f})" for sm, count in left["most"].items())
         line += f" on {left['sms']} SMs, most on SM {most}"
@@ -107,6 +113,17 @@ def _left_over(figures: Mapping[str, Any], blocks: int) -> str:
         most = ", ".join(f"{sm} ({_percent(part)})" for sm, part in figures["missed_by_sm"].items())
         line += f"; decisions missed, most on SM {most}"
     return f"{line}."
+
+
+def _constants(result: Mapping[str, Any]) -> str:
+    """Say what the constants of `h200_rounds` were fitted on, or why it is not for this GPU."""
+    if why := result.get("not_applied"):
+        return f"{H200_ROUNDS}: -, since {why}."
+    on = ", ".join(result["fitted_on"]) or "no recording"
+    return (
+        f"{H200_ROUNDS}: recorder {result['recorder_ns']:+.1f} ns, start gap"
+        f" {result['start_gap_ns']:.0f} ns, fitted on {on}."
+    )
 
 
 def _percent(share: float) -> str:
