@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from warploom_golden.replay.recorded_dispatch import CHANCE, RecordedDispatch, drawn_slots
+from warploom_golden.replay.recorded_dispatch import CHANCE, RecordedDispatch
 from warploom_golden.replay.recorded_grid import (
     ENOUGH,
     PERIOD,
@@ -186,21 +186,13 @@ def test_each_sm_has_its_own_turnaround_in_rounds():
     assert placed.start == pytest.approx([110, 160])
 
 
-def test_chance_is_worse_than_a_policy_and_repeats():
-    draws = np.random.default_rng(2)
-    left, rows = np.zeros(16), [(sm, 0, 0) for sm in range(16)]
-    rows = []
-    for number in range(400):
-        sm = number if number < 16 else int(left.argmin())
-        start = left[sm] + 100 if number >= 16 else 0
-        left[sm] = start + draws.integers(1000, 9000)
-        rows.append((sm, start, left[sm]))
-    recorded = grid(1, *rows)
-    taken = slots_taken(recorded)
-    drawn = drawn_slots(recorded)
-    assert np.mean(np.abs(drawn - taken) <= 64) < 0.3
-    assert drawn.tolist() == drawn_slots(recorded).tolist()
-    policy = RecordedDispatch(recorded, "freed_first", 100, reports=False).run()
-    chance = RecordedDispatch(recorded, CHANCE, 100, reports=False).run()
-    assert chance.start.max() > 1.2 * policy.start.max()
-    assert sorted(set(chance.sm.tolist())) == list(range(16))
+def test_chance_takes_any_sm_with_room_at_once_and_repeats():
+    # All 16 SMs are left at 10; the blocks behind the first wave get each of them once.
+    wave = [(sm, 0, 10) for sm in range(16)]
+    recorded = grid(1, *wave, *[(sm, 200, 300) for sm in range(16)])
+    for reports in (True, False):
+        drawn = RecordedDispatch(recorded, CHANCE, 100, reports).run()
+        assert sorted(drawn.sm.tolist()) == list(range(16)) != drawn.sm.tolist()
+        assert drawn.start == pytest.approx(110 + PERIOD * np.arange(16), abs=PERIOD)
+        again = RecordedDispatch(recorded, CHANCE, 100, reports).run()
+        assert drawn.sm.tolist() == again.sm.tolist()

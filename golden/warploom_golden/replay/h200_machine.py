@@ -32,8 +32,9 @@ SPAN: Final = 20
 #: Ticks by which the date of a round's first block is early: it is the earliest of noisy dates.
 EARLY: Final = 2
 
-#: A heap of ends: tick at which the end arrives at its TPC, and SM.
-Ends = list[tuple[int, int]]
+#: Of each end the tick in which it arrives at its TPC, in order, and its SM.
+Ends = tuple[Numbers, Numbers]
+_Heap = list[tuple[int, int]]
 
 
 class Layout(NamedTuple):
@@ -191,7 +192,18 @@ def _report_tick(layout: Layout, s: State, tick: int) -> None:
 
 
 @inlined
-def _admit(s: State, ends: Ends, owed: Numbers, tick: int) -> None:
+def _heap(ends: Ends) -> _Heap:
+    """Return the ends as a heap, which they are since they are in order."""
+    # Numba takes the type of an empty list from what is put in first.
+    heap = [(np.int64(0), np.int64(0))]
+    heap.pop()
+    for k in range(len(ends[0])):
+        heap.append((ends[0][k], ends[1][k]))
+    return heap
+
+
+@inlined
+def _admit(s: State, ends: _Heap, owed: Numbers, tick: int) -> None:
     """Let the ends in that arrive by a tick; one that is owed was counted before."""
     while len(ends) > 0 and ends[0][0] <= tick:
         sm = heappop(ends)[1]
@@ -204,10 +216,11 @@ def _admit(s: State, ends: Ends, owed: Numbers, tick: int) -> None:
 
 @inlined
 def _has_room(layout: Layout, s: State, group: int) -> bool:
+    room = 0
     for sm in layout.served[group]:
-        if sm != NONE and s.room[sm] > 0:
-            return True
-    return False
+        if sm != NONE:
+            room += s.room[sm]
+    return room > 0
 
 
 @inlined
@@ -263,8 +276,8 @@ def place_blocks(
         Which SMs belong together.
     s : State
         Its ``room`` is what the first wave left.
-    ends : heap of (int, int)
-        Known ends.
+    ends : tuple of array of int
+        Known ends: their ticks in order, and their SMs.
     begin : int
         First tick.
     travel : tuple of array of float
@@ -275,6 +288,7 @@ def place_blocks(
     gaps : tuple of float and array of float
         Ticks from one start on an SM to its next, at the least; the last start on each SM.
     """
+    heap = _heap(ends)
     up, down = travel
     gap, last_start = gaps
     blocks = len(lengths)
@@ -283,7 +297,7 @@ def place_blocks(
     tick, ready, first, placed = begin, begin, NONE, 0
     gpcs = len(layout.rotation)
     while placed < blocks:
-        _admit(s, ends, owed, tick)
+        _admit(s, heap, owed, tick)
         _report_tick(layout, s, tick)
         if first == NONE and tick >= ready and s.room.any():
             first = tick
@@ -307,16 +321,16 @@ def place_blocks(
                         sms[placed], leaves[placed] = sm, time
                         if lengths[placed] >= 0:
                             end = time + down[sm] + lengths[placed] + up[sm]
-                            heappush(ends, (int(np.ceil(end)), sm))
+                            heappush(heap, (np.int64(np.ceil(end)), sm))
                         placed += 1
                     leave += served
                 passes += 1
             ready, first = first + ROUND + PASS * passes, NONE
         tick += 1
         if first == NONE and s.under_way[0] == 0 and not s.room.any():
-            if len(ends) == 0:
+            if len(heap) == 0:
                 break
-            tick = max(tick, ends[0][0])
+            tick = max(tick, heap[0][0])
     return sms, leaves
 
 
@@ -402,8 +416,8 @@ def next_choices(
         Which SMs belong together.
     s : State
         Its ``room`` is what the first wave left.
-    ends : heap of (int, int)
-        All ends.
+    ends : tuple of array of int
+        All ends, as for `place_blocks`.
     chosen : array of int
         For each block the SM that the GPU chose.
     dates : array of float
@@ -412,7 +426,8 @@ def next_choices(
     blocks, gpcs = len(chosen), len(layout.rotation)
     choices, had_room = np.full(blocks, NONE), np.zeros(blocks, np.bool_)
     owed = np.zeros(len(layout.gpc), np.int64)
-    tick = min(ends[0][0], int(dates[0]))
+    heap = _heap(ends)
+    tick = min(heap[0][0], np.int64(dates[0]))
     last, last_gpc, singleton = NONE, NONE, False
     opened = 0.0
     for block in range(blocks):
@@ -424,7 +439,7 @@ def next_choices(
             last, last_gpc, singleton = NONE, NONE, False
             first = max(tick, int(np.round(date)) + EARLY)
             while tick <= first + gpcs:
-                _admit(s, ends, owed, tick)
+                _admit(s, heap, owed, tick)
                 _report_tick(layout, s, tick)
                 if tick == first:
                     _begin_round(layout, s)

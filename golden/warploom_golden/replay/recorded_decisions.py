@@ -41,8 +41,8 @@ class Decisions:
     same_sm : dict of str to float
         By rule, the share of decisions in which the rule chooses the GPU's SM.
     missed : array of float
-        For each SM the share of its blocks, in these decisions, that `H200_ROUNDS` places elsewhere,
-        or `GPC_ROUNDS` without it; 0 for an SM with fewer than `TOLD`.
+        For each SM the share of its blocks, in these decisions, that `H200_ROUNDS` places
+        elsewhere, or `GPC_ROUNDS` without it; 0 for an SM with fewer than `TOLD`.
     early : float
         The share of blocks that were placed more than `EARLY` before the turnaround allows it. With
         many of them the decisions cannot be dated, and `same_sm` says nothing.

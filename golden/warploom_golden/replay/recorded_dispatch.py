@@ -69,9 +69,7 @@ class RecordedDispatch:
 
     def __init__(self, grid: RecordedGrid, rule: str, turnaround: float | Times, reports: bool):
         self._grid = grid
-        self._choice: Policy = (
-            _Chance() if rule == CHANCE else policy(configuration(grid, rule))
-        )
+        self._choice: Policy = _Chance() if rule == CHANCE else policy(configuration(grid, rule))
         self._turnaround = np.broadcast_to(turnaround, grid.sms).tolist()
         self._lengths = grid.end - grid.start
         self._reports = reports

@@ -5,7 +5,6 @@ See ``docs/replay/silicon.md``, 'The rounds of an H200'.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from heapq import heapify
 from typing import Final
 
 import numpy as np
@@ -83,7 +82,7 @@ def refusal(grid: RecordedGrid) -> str:
 
 
 def turnarounds(grid: RecordedGrid) -> Times:
-    """Return for each SM of a recording the way up and down, in nanoseconds, without `Constants`."""
+    """Return the way up and down of each SM of a recording, in nanoseconds, by the table alone."""
     names = np.array([grid.name(sm) for sm in range(SMS)])
     up, down = latencies(layout(names.tolist(), grid.clock_groups).gpc, _far(grid))
     both: Times = (up + down)[names]
@@ -173,12 +172,11 @@ class RecordedH200:
         return state(self._layout, self._grid.slots - wave)
 
     def _ends(self, count: int) -> Ends:
-        """Return the ends of the first blocks: the tick in which each reaches its TPC, its SM."""
+        """Return the ends of the first blocks, by the tick in which each reaches its TPC."""
         sm = self._sm[:count]
         ticks = np.ceil((self._grid.end[:count] + self._up[sm]) * PER_NS).astype(np.int64)
-        ends = list(zip(ticks.tolist(), sm.tolist(), strict=True))
-        heapify(ends)
-        return ends
+        order = np.lexsort((sm, ticks))
+        return ticks[order], sm[order]
 
     def _begin(self) -> int:
         """Return the tick in which the round behind the first wave may begin."""

@@ -77,7 +77,7 @@ def silicon(
     from warploom_sim.methods.silicon import recording, silicon_report
     from warploom_sim.methods.silicon.comparison import compare, work
     from warploom_sim.methods.silicon.fitting import fittings, name
-    from warploom_sim.methods.silicon.recorder import constants
+    from warploom_sim.methods.silicon.recorder import constants, dated
     from warploom_sim.plots import check_plot
 
     if plot:
@@ -90,7 +90,8 @@ def silicon(
         for path, grid in grids.items():
             of_rule = constants(name(path), grid, fitted[path])
             advance = partial(progress.advance, task)
-            compared.append(compare(name(path), grid, fitted[path], of_rule, advance))
+            one = dated(grid, fitted[path], of_rule)
+            compared.append(compare(name(path), grid, one, of_rule, advance))
     silicon_report.show(table_console(), compared)
     if plot:
         silicon_report.draw(plot, compared)

@@ -82,6 +82,7 @@ def test_the_gpus_own_rule_is_found(tmp_path, seed, rule):
     # Blocks so short that several SMs have room at a time.
     figures = judged(tmp_path, recorded(rule, seed), "--turnaround", str(TURNAROUND))
     shares = {name: result["same_sm"] for name, result in figures["rules"].items()}
+    assert shares.pop("h200_rounds") is None
     assert figures["waiting"] > 2
     assert shares[rule] == max(shares.values()) > 0.6 > 3 * shares["chance"]
     leaders = same_sm(figures).removeprefix("Same SM: ").split(" up to ")[0]
@@ -126,7 +127,11 @@ def test_the_sm_that_no_model_explains_is_named(tmp_path, seed):
     left_over = figures["left_over"]
     assert left_over["blocks"] > 20
     assert next(iter(left_over["most"])) == str(FIRST_SM + 17)
-    assert "Left over by gpc_rounds" in figures["verdicts"][-1]
+    left, other_gpu = figures["verdicts"][-2:]
+    assert left.startswith("Left over by gpc_rounds")
+    assert other_gpu == (
+        "h200_rounds: -, since the recording has 24 SMs, the rule is that of 132, SM 0 to 131."
+    )
     clean = judged(
         tmp_path, recorded("round_robin", seed, blocks=1500, mean=3000), "--turnaround", "150"
     )
@@ -145,10 +150,12 @@ def figures(shares, **changed):
         | {"makespan_error": 0.0}
         for rule in RULES
     }
+    rules["h200_rounds"] |= {"recorder_ns": -28.8, "start_gap_ns": 0.0, "fitted_on": ["other"]}
     return {
         "blocks": 1000,
         "first_wave": 100,
         "rules": rules,
+        "best": "h200_rounds",
         "early": 0.0,
         "decisions": 900,
         "possible": 1.0,

@@ -69,12 +69,13 @@ def _period(sm: Numbers, stamps: Numbers, ticks: Times) -> float:
 
 def _gpcs(sm: Numbers, differences: Times) -> Numbers:
     """Return for each SM the number of its GPC: those whose clocks differ from the timer alike."""
-    count = np.bincount(sm)
-    count[count == 0] = 1
-    means = np.bincount(sm, differences) / count
-    order = np.argsort(means, kind="stable")
-    numbers = np.zeros(len(means), np.int64)
-    numbers[order[1:]] = np.cumsum(np.diff(means[order]) > _SAME)
+    # Of each SM the first event: clocks run apart, and SMs end at different times.
+    first = np.zeros(int(sm.max()) + 1)
+    sms, events = np.unique(sm, return_index=True)
+    first[sms] = differences[events]
+    order = np.argsort(first, kind="stable")
+    numbers = np.zeros(len(first), np.int64)
+    numbers[order[1:]] = np.cumsum(np.diff(first[order]) > _SAME)
     return numbers
 
 

@@ -41,7 +41,8 @@ class Fitted:
     turnaround : Turnaround
         For the recording's SMs.
     source : str
-        ``others``: it is fitted on other recordings; ``itself``; ``given`` on the command line.
+        ``others``: it is fitted on other recordings; ``itself``; ``given`` on the command line;
+        ``table``: it is that of `h200_rounds`.
     recordings : sequence of str
         Those that it is fitted on.
     """

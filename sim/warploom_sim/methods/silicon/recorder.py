@@ -5,7 +5,7 @@ from typing import Final
 
 import numpy as np
 
-from warploom_golden.replay.recorded_grid import RecordedGrid
+from warploom_golden.replay.recorded_grid import RecordedGrid, Turnaround
 from warploom_golden.replay.recorded_h200 import Constants, refusal, turnarounds
 from warploom_sim.methods.silicon.comparison import Fitted
 
@@ -33,6 +33,18 @@ def constants(name: str, grid: RecordedGrid, fitted: Fitted) -> Constants | str:
         return "the program that made the recording is an older one, and no other recording is its"
     recorder, recorder_on = _other(RECORDER, name)
     return Constants(recorder, gap, (*recorder_on, *gap_on))
+
+
+def dated(grid: RecordedGrid, fitted: Fitted, known: Constants | str) -> Fitted:
+    """Return the turnaround by which a recording's decisions are dated.
+
+    One that would be fitted on the recording itself gives way to that of `h200_rounds`.
+    """
+    if fitted.source != "itself" or isinstance(known, str):
+        return fitted
+    ways = (turnarounds(grid) + known.recorder).tolist()
+    by_sm = {grid.name(sm): way for sm, way in enumerate(ways)}
+    return Fitted(Turnaround(float(np.median(ways)), by_sm), "table", known.fitted_on)
 
 
 def _other(known: Mapping[str, float], name: str) -> tuple[float, tuple[str, ...]]:

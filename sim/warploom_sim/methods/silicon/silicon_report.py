@@ -17,11 +17,16 @@ NOTE = (
     " first wave, on an SM with a slot that was left within so many ns of the predicted one; every"
     " policy sees the recorded reports. 'same SM': the share of decisions between two or more SMs"
     " in which the policy, after all that the GPU did before, chooses the GPU's SM. 'free': the"
-    " same of all blocks, if the policy goes on from its own choices. 'makespan': the policy runs on"
-    " its own, with the recorded lengths alone."
+    " same of all blocks, if the policy goes on from its own choices. 'makespan': the policy runs"
+    " on its own, with the recorded lengths alone."
 )
 #: How the turnaround is called by where it comes from.
-_SOURCES = {"others": "fitted on others", "itself": "fitted on itself", "given": "given"}
+_SOURCES = {
+    "others": "fitted on others",
+    "itself": "fitted on itself",
+    "given": "given",
+    "table": "of h200_rounds",
+}
 
 
 def show(console: Console, compared: Sequence[Compared]) -> None:
@@ -68,7 +73,7 @@ def draw(path: Path, compared: Sequence[Compared]) -> None:
         _panel(panel, one)
     for panel in list(panels)[len(compared) :]:
         panel.set_axis_off()
-    figure.suptitle(f"Start of each block in microseconds: the best rule on its own, and the GPU")
+    figure.suptitle("Start of each block in microseconds: the best rule on its own, and the GPU")
     write_figure(path, figure)
 
 

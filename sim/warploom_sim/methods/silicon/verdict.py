@@ -93,6 +93,7 @@ def _makespan(figures: Mapping[str, Any]) -> str:
     source = {
         "others": f"fitted on other recordings ({len(figures['fitted_on'])})",
         "itself": "fitted on this recording, so this is no test",
+        "table": "that of h200_rounds",
         "given": "given",
     }[figures["turnaround"]]
     return (
@@ -105,7 +106,8 @@ def _left_over(figures: Mapping[str, Any], blocks: int) -> str:
     """Say what the best rule does not explain, and on which SMs."""
     left = figures["left_over"]
     share = _percent(left["blocks"] / blocks)
-    line = f"Left over by {figures['best']}: {left['blocks']:,} blocks ({share}) beyond {NEAR[1]} ns"
+    best = figures["best"]
+    line = f"Left over by {best}: {left['blocks']:,} blocks ({share}) beyond {NEAR[1]} ns"
     if left["blocks"]:
         most = ", ".join(f"{sm} ({count:.0f})" for sm, count in left["most"].items())
         line += f" on {left['sms']} SMs, most on SM {most}"
