@@ -195,10 +195,10 @@ def _report_tick(layout: Layout, s: State, tick: int) -> None:
 def _heap(ends: Ends) -> _Heap:
     """Return the ends as a heap, which they are since they are in order."""
     # Numba takes the type of an empty list from what is put in first.
-    heap = [(np.int64(0), np.int64(0))]
+    heap = [(0, 0)]
     heap.pop()
     for k in range(len(ends[0])):
-        heap.append((ends[0][k], ends[1][k]))
+        heap.append((int(ends[0][k]), int(ends[1][k])))
     return heap
 
 
@@ -264,7 +264,7 @@ def place_blocks(
     s: State,
     ends: Ends,
     begin: int,
-    travel: tuple[Numbers, Times],
+    travel: tuple[Times, Times],
     lengths: Times,
     gaps: tuple[float, Times],
 ) -> tuple[Numbers, Times]:
@@ -321,7 +321,7 @@ def place_blocks(
                         sms[placed], leaves[placed] = sm, time
                         if lengths[placed] >= 0:
                             end = time + down[sm] + lengths[placed] + up[sm]
-                            heappush(heap, (np.int64(np.ceil(end)), sm))
+                            heappush(heap, (int(np.ceil(end)), int(sm)))
                         placed += 1
                     leave += served
                 passes += 1
@@ -427,7 +427,7 @@ def next_choices(
     choices, had_room = np.full(blocks, NONE), np.zeros(blocks, np.bool_)
     owed = np.zeros(len(layout.gpc), np.int64)
     heap = _heap(ends)
-    tick = min(heap[0][0], np.int64(dates[0]))
+    tick = min(heap[0][0], int(dates[0]))
     last, last_gpc, singleton = NONE, NONE, False
     opened = 0.0
     for block in range(blocks):

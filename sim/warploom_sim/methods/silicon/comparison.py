@@ -101,7 +101,7 @@ def compare(
     machine = None if isinstance(constants, str) else RecordedH200(grid, constants)
     best = GPC_ROUNDS if machine is None else H200_ROUNDS
     taken = slots_taken(grid)
-    decided = decisions(grid, delay, machine and machine.told())
+    decided = decisions(grid, delay, None if machine is None else machine.told())
     rules, modelled, left_over = {}, grid.start, np.zeros(0, np.int64)
     for rule in RULES:
         if rule == H200_ROUNDS:
