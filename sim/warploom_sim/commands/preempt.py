@@ -113,8 +113,9 @@ def preempt(
     With --rtl the modes run on the RTL of LaunchPath. Every event is compared with the
     model's, and each urgent launch with the law of how long it may take.
 
-    The exit code is 0, 1 if RTL and model differ or the law is broken, 2 if the input was refused,
-    3 if a program failed or a file could not be written.
+    The exit code is 0, 1 if RTL and model differ, if less was compared than the launches demand, or
+    if the law is broken or met no launch, 2 if the input was refused, 3 if a program failed or a
+    file could not be written.
 
     \b
     Examples:

@@ -29,6 +29,8 @@ from warploom_sim.methods.preempt.workload import (
     select,
 )
 from warploom_sim.plots import check_plot
+from warploom_sim.replay import recount
+from warploom_sim.replay.replay_checks import unread
 from warploom_sim.screen import progress_bar, table_console, working
 from warploom_sim.traces import trace_reader
 from warploom_sim.traces.gpus import Gpu
@@ -165,6 +167,7 @@ def _run_rtl(
         return early_starts(traces[0].path, options.urgent, events) if waits else []
 
     found, runs, problems = measure_rtl(workloads, setting, check_starts)
+    problems = _unread(traces, workload) + problems
     figures = _figures(options) | _waits(options, traces) | found
     # Without all runs there is nothing to compare.
     figures["modes"] = {}
@@ -172,6 +175,17 @@ def _run_rtl(
         figures["compared_cycles"] = until = min(each.cycles for each in runs.values())
         figures["modes"] = {name: _run_figures(each, until) for name, each in runs.items()}
     return figures, runs, problems
+
+
+def _unread(traces: Sequence[Trace], workload: Workload) -> list[str]:
+    """Return in words where the files hold other kernels than were read and launched."""
+    sides = [len(workload.low), len(workload.urgent)]
+    made = [sum(sides)] if len(traces) == 1 else sides
+    return [
+        text
+        for trace, launches in zip(traces, made, strict=True)
+        for text in unread(trace, launches, None, recount.read(trace.path))
+    ]
 
 
 def _run_model(

@@ -13,6 +13,7 @@ from warploom_sim.methods.preempt.law_check import LawCheck, Verdict
 from warploom_sim.methods.preempt.measure import Run, Setting
 from warploom_sim.methods.preempt.port_figures import Blocks, port_run
 from warploom_sim.methods.preempt.rtl_run import RtlRun, run_all, run_folder
+from warploom_sim.methods.preempt.sent_demands import shortfalls
 from warploom_sim.methods.preempt.workload import Workload
 from warploom_sim.replay.event_comparison import Mismatch
 from warploom_sim.screen import progress_bar, working
@@ -70,12 +71,21 @@ def measure_rtl(
             compared += sum(done.comparison.compared.values())
             mismatches += done.comparison.mismatches
             wrong = _problems(name, done, folder)
+            if not wrong:
+                launches = _launches(done.events["sent"], workloads[name])
+                compared_here = done.comparison.compared
+                short = shortfalls(compared_here, done.events, launches, setting)
+                wrong = [f"{name}: {each}" for each in short[:_TOLD]]
             problems += wrong
             if not wrong:
                 runs[name], found = judge(done.events, workloads[name], setting)
                 verdict.add(found, name)
                 problems += [f"{name}: {each}" for each in check_starts(done.events)[:_TOLD]]
     problems += verdict.violations[:_TOLD]
+    # With in-order reclaim no launch is under the law.
+    if not (problems or verdict.checked or setting.config.reclaim == "in_order"):
+        outside = ", ".join(f"{n:,} {name}" for name, n in sorted(verdict.outside.items()))
+        problems.append(f"law: 0 urgent launches were checked; outside the law: {outside}")
     law = measure.bounds(setting.config) | {
         "violations": len(verdict.violations),
         "checked": verdict.checked,
