@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from warploom_sim.replay.analysis.limits import LIMITS, Gone, LimitFinder, shortened_by_scale
-from warploom_sim.replay.replay_result import NEVER, Blocks, Integers, Replay
+from warploom_sim.replay.replay_result import Replay
+from warploom_sim.replay.replay_rows import NEVER, Blocks, Integers
 from warploom_spec import timing
 
 

@@ -9,7 +9,8 @@ from typing import Any, Final
 
 from warploom_sim.json_file import write_whole
 from warploom_sim.replay.analysis.running import RunFigures
-from warploom_sim.replay.replay_result import NEVER, Replay, Shares
+from warploom_sim.replay.replay_result import Replay
+from warploom_sim.replay.replay_rows import NEVER, Shares
 from warploom_spec import ErrorCode, Fate
 
 #: Columns of cycles: nothing stands for `NEVER`.

@@ -13,7 +13,7 @@ from warploom_sim.traces.trace_launches import CLOCK_MHZ
 from warploom_sim.traces.trace_reader import Trace
 
 if TYPE_CHECKING:
-    from warploom_sim.replay.replay_result import Launches
+    from warploom_sim.replay.replay_rows import Launches
 
 Times = NDArray[np.float64]
 

@@ -11,7 +11,7 @@ from warploom_golden.replay.event_model import Events
 from warploom_golden.replay.event_tables import Table
 from warploom_sim.replay.analysis.limits import fits
 from warploom_sim.replay.recorded_times import Recording
-from warploom_sim.replay.replay_result import NEVER, REFUSED, Blocks, Integers, Launches, Shares
+from warploom_sim.replay.replay_rows import NEVER, REFUSED, Blocks, Integers, Launches, Shares
 from warploom_spec import RESOURCES, Config, Fate, LaunchDescriptor, timing
 from warploom_spec.queue import FinalFate
 from warploom_spec.resources import block_amounts

@@ -8,7 +8,7 @@ import numpy as np
 from warploom_golden.replay.event_model import Events, Piece, joined
 from warploom_golden.replay.event_tables import Table
 from warploom_sim.replay.replay_columns import OFFER_COLUMNS, block_columns
-from warploom_sim.replay.replay_result import NEVER, Blocks
+from warploom_sim.replay.replay_rows import NEVER, Blocks
 
 
 class ReplayEvents:

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from warploom_sim.replay.analysis.block_walk import find_waits
 from warploom_sim.replay.analysis.running import RunFigures
 from warploom_sim.replay.recorded_times import recorded_times
-from warploom_sim.replay.replay_result import REFUSED, Integers, Replay
+from warploom_sim.replay.replay_result import Replay
+from warploom_sim.replay.replay_rows import REFUSED, Integers
 from warploom_spec import RESOURCES, STALL_CAUSES, Fate
 
 #: Percentiles of a launch's latency, of the SM time that it loses at its end, and for how long.

@@ -5,7 +5,8 @@ from typing import Final
 
 import numpy as np
 
-from warploom_sim.replay.replay_result import NEVER, Blocks, Integers, Launches, Replay
+from warploom_sim.replay.replay_result import Replay
+from warploom_sim.replay.replay_rows import NEVER, Blocks, Integers, Launches
 from warploom_sim.views.timeline import Timeline
 from warploom_spec import RESOURCES, ErrorCode, capacities
 

@@ -10,7 +10,8 @@ from tb.support.replays import figures_of, model_replay
 from tb.support.whole_replays import find_limits
 from warploom_sim.replay.analysis.anatomy import anatomy
 from warploom_sim.replay.analysis.limits import LIMITS
-from warploom_sim.replay.replay_result import NEVER, Replay
+from warploom_sim.replay.replay_result import Replay
+from warploom_sim.replay.replay_rows import NEVER
 from warploom_spec import preset
 
 

@@ -18,7 +18,8 @@ from warploom_sim import replay
 from warploom_sim.failure import MismatchError
 from warploom_sim.replay import rtl_replay
 from warploom_sim.replay.replay_columns import block_columns
-from warploom_sim.replay.replay_result import NEVER, REFUSED, Replay
+from warploom_sim.replay.replay_result import Replay
+from warploom_sim.replay.replay_rows import NEVER, REFUSED
 from warploom_sim.traces import trace_reader
 from warploom_sim.traces.trace_launches import make_launches
 from warploom_spec import RESOURCES, Fate, WarploomError, capacities, preset

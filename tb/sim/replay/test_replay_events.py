@@ -17,7 +17,8 @@ from warploom_sim import replay
 from warploom_sim.replay import replay_events, replay_job
 from warploom_sim.replay.analysis.overview import overview
 from warploom_sim.replay.replay_columns import block_columns
-from warploom_sim.replay.replay_result import Blocks, Replay
+from warploom_sim.replay.replay_result import Replay
+from warploom_sim.replay.replay_rows import Blocks
 from warploom_spec import preset
 
 #: Offers, or reports, of a piece here, and blocks that are decided at once.

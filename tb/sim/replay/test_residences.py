@@ -12,7 +12,8 @@ from warploom_golden.replay import event_dispatcher, event_model
 from warploom_sim.replay.analysis.block_walk import find_waits
 from warploom_sim.replay.analysis.running import RunningFigures
 from warploom_sim.replay.replay_columns import Residences
-from warploom_sim.replay.replay_result import NEVER, Replay
+from warploom_sim.replay.replay_result import Replay
+from warploom_sim.replay.replay_rows import NEVER
 from warploom_spec import LaunchDescriptor, preset
 
 #: Replays in which a launch gets its place again, after others had cost it its turn.

@@ -14,7 +14,8 @@ import pytest
 
 from tb.support.trace_files import random_document, write
 from warploom_sim import replay
-from warploom_sim.replay.replay_result import REFUSED, Replay
+from warploom_sim.replay.replay_result import Replay
+from warploom_sim.replay.replay_rows import REFUSED
 from warploom_sim.sweep.plan import Run, plan
 from warploom_sim.sweep.result_folder import ResultFolder
 from warploom_sim.sweep.run_figures import (

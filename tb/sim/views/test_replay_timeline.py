@@ -14,7 +14,8 @@ from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TrackEvent
 from tb.replay.test_event_model import random_launches
 from tb.support.replays import model_replay
 from warploom_golden.replay import event_dispatcher, event_model
-from warploom_sim.replay.replay_result import NEVER, Replay
+from warploom_sim.replay.replay_result import Replay
+from warploom_sim.replay.replay_rows import NEVER
 from warploom_sim.views import replay_timeline
 from warploom_sim.views import timeline as timeline_module
 from warploom_sim.views.replay_timeline import add_replay

@@ -11,7 +11,7 @@ import numpy as np
 
 from warploom_sim.replay.analysis.limits import LIMITS
 from warploom_sim.replay.analysis.running import RunFigures
-from warploom_sim.replay.replay_result import NEVER
+from warploom_sim.replay.replay_rows import NEVER
 
 #: Causes under which no kernel is waited for.
 _NOBODY: Final = ("arrivals", "nothing_left")

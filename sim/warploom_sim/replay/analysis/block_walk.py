@@ -9,7 +9,8 @@ from warploom_golden.replay.event_model import Events
 from warploom_golden.replay.event_state import Integers
 from warploom_sim.replay.analysis.limits import LIMITS, Gone, LimitFinder, Waits
 from warploom_sim.replay.analysis.over_time import RunningBins
-from warploom_sim.replay.replay_result import NEVER, Launches, Replay
+from warploom_sim.replay.replay_result import Replay
+from warploom_sim.replay.replay_rows import NEVER, Launches
 from warploom_spec import Config, timing
 
 _NOTHING_LEFT: Final = LIMITS.index("nothing_left")

@@ -6,7 +6,8 @@ import numpy as np
 
 from warploom_sim.replay.analysis.limits import LIMITS, fits
 from warploom_sim.replay.analysis.over_time import UNBLAMED
-from warploom_sim.replay.replay_result import NEVER, Integers, Launches, Replay, Shares
+from warploom_sim.replay.replay_result import Replay
+from warploom_sim.replay.replay_rows import NEVER, Integers, Launches, Shares
 from warploom_spec import RESOURCES, capacities
 
 _WARPS = RESOURCES.index("warps")

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from warploom_sim.replay.replay_result import NEVER, Integers, Launches
+from warploom_sim.replay.replay_rows import NEVER, Integers, Launches
 from warploom_spec import RESOURCES, SM_RESOURCES, Config, capacities, timing
 
 #: Every limit, in the order of its number.

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warploom_sim.replay.analysis.limits import LIMITS, Gone
-from warploom_sim.replay.replay_result import NEVER, Integers, Launches
+from warploom_sim.replay.replay_rows import NEVER, Integers, Launches
 from warploom_spec import RESOURCES, Config, capacities
 
 Floats = NDArray[np.float64]

@@ -8,7 +8,8 @@ from warploom_sim.replay.analysis.block_walk import find_waits
 from warploom_sim.replay.analysis.kernels import Blocker, Kernel, blockers, kernels
 from warploom_sim.replay.analysis.limits import Waits
 from warploom_sim.replay.analysis.over_time import MOST_BINS, OverTime, RunningBins
-from warploom_sim.replay.replay_result import NEVER, Replay
+from warploom_sim.replay.replay_result import Replay
+from warploom_sim.replay.replay_rows import NEVER
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

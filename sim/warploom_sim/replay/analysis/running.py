@@ -17,7 +17,8 @@ from warploom_sim.replay.replay_columns import (
     places_left,
 )
 from warploom_sim.replay.replay_figures import cycles
-from warploom_sim.replay.replay_result import Launches, occupancy
+from warploom_sim.replay.replay_result import occupancy
+from warploom_sim.replay.replay_rows import Launches
 from warploom_spec import STALL_CAUSES, Config, LaunchDescriptor, timing
 
 #: Kinds of events of which there are a few for each launch: they are kept.

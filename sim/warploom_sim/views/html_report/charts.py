@@ -13,7 +13,7 @@ import numpy as np
 from warploom_sim.replay.analysis.kernels import Blocker
 from warploom_sim.replay.analysis.limits import LABELS, LIMITS
 from warploom_sim.replay.analysis.over_time import Floats, OverTime
-from warploom_sim.replay.replay_result import Integers
+from warploom_sim.replay.replay_rows import Integers
 from warploom_spec import RESOURCES, WarploomError
 from warploom_spec.extras import need
 

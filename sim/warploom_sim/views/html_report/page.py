@@ -14,7 +14,8 @@ from warploom_sim.replay.analysis.block_walk import find_waits
 from warploom_sim.replay.analysis.limits import LABELS
 from warploom_sim.replay.analysis.overview import Overview, overview
 from warploom_sim.replay.recorded_times import recorded_times, times_in_words
-from warploom_sim.replay.replay_result import Launches, Replay
+from warploom_sim.replay.replay_result import Replay
+from warploom_sim.replay.replay_rows import Launches
 from warploom_sim.replay.request_fields import conditions
 from warploom_sim.screen import shortened
 from warploom_sim.traces.time_faults import LABELS as TIME_LABELS
