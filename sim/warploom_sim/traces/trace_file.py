@@ -30,6 +30,8 @@ _SHOWN: Final = 60
 LATEST: Final = 2**53
 #: What may stand between the parts of a JSON text.
 _BLANK: Final = b" \t\r\n"
+#: Made once: an event is short.
+_READER: Final = json.JSONDecoder(strict=False)
 #: A backslash and what JSON lets follow it.
 _ESCAPE: Final = re.compile(r"\\(u[0-9a-fA-F]{4}|[\"\\/bfnrt])?")
 
@@ -38,16 +40,20 @@ _ESCAPE: Final = re.compile(r"\\(u[0-9a-fA-F]{4}|[\"\\/bfnrt])?")
 class Place:
     """Where in a file something stands, for messages: the file, and what in it.
 
-    With ``text_numbers`` a string that is a number is taken as this number.
+    ``name`` is what an event says that it is. With ``text_numbers`` a string that is a number is
+    taken as this number.
     """
 
     path: Path
     what: str = ""
+    name: Any = ""
     text_numbers: bool = False
 
     def refuse(self, problem: str) -> WarploomError:
         """Return the error that says what is wrong here."""
-        return WarploomError(f"{self.path}: {f'{self.what}: ' * bool(self.what)}{problem}")
+        quoted = f" ({shown(self.name)})" if isinstance(self.name, str) and self.name else ""
+        where = f"{self.what}{quoted}: " * bool(self.what)
+        return WarploomError(f"{self.path}: {where}{problem}")
 
     def field(self, values: Any, name: str) -> Any:
         """Return a field of a JSON object; refuse one that is missing."""
@@ -56,6 +62,7 @@ class Place:
         return values[name]
 
     def _number(self, values: Any, name: str) -> Any:
+        """Return a field, as a number if it is a string that is one."""
         value = self.field(values, name)
         if self.text_numbers and isinstance(value, str) and NUMBER.fullmatch(value):
             return int(value) if value.strip().lstrip("-").isdecimal() else float(value)
@@ -63,6 +70,10 @@ class Place:
 
     def integer(self, values: Any, name: str, low: int = 0, high: int = 2**63 - 1) -> int:
         """Return an integer field within its range, ends included."""
+        value = values.get(name)
+        # Nearly all are good.
+        if type(value) is int and low <= value <= high:
+            return value
         value = self._number(values, name)
         if not _is_integer(value) or not low <= value <= high:
             raise self.refuse(f"{name!r} is {shown(value)}; legal: an integer from {low} to {high}")
@@ -70,6 +81,9 @@ class Place:
 
     def number(self, values: Any, name: str, low: int = 0) -> float:
         """Return a number field from ``low`` to 2^53: a time in microseconds."""
+        value = values.get(name)
+        if type(value) is float and low <= value <= LATEST:
+            return value
         value = self._number(values, name)
         if (
             isinstance(value, bool)
@@ -105,8 +119,7 @@ class Place:
 
 def event_place(path: Path, number: int, name: Any = "") -> Place:
     """Return where an event stands in a file, for messages."""
-    quoted = f" ({shown(name)})" if isinstance(name, str) and name else ""
-    return Place(path, f"event {number}{quoted}", text_numbers=True)
+    return Place(path, f"event {number}", name, text_numbers=True)
 
 
 def shown(value: Any) -> str:
@@ -244,12 +257,12 @@ def _parse(place: Place, data: bytes) -> Any:
     text = data.decode(errors="replace")
     try:
         try:
-            return json.loads(text, strict=False)
+            return _READER.decode(text)
         except json.JSONDecodeError as error:
             if "escape" not in error.msg:
                 raise
             text = _ESCAPE.sub(lambda found: found[0] if found[1] else r"\\", text)
-            return json.loads(text, strict=False)
+            return _READER.decode(text)
     except json.JSONDecodeError as error:
         problem = "cut off: the JSON ends in the middle" if _is_cut(text, error) else "not JSON"
         where = f"line {error.lineno} column {error.colno}: {error.msg}"
