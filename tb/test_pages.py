@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from warploom_spec.config import POLICIES
+
 ROOT = Path(__file__).parents[1]
 #: Columns of a page, as `.editorconfig` has it.
 WIDTH = 100
@@ -121,3 +123,10 @@ def test_the_changelog_says_nothing_twice() -> None:
     begins = [entry[:40] for entry in entries]
     assert sorted(begins) == sorted(set(begins))
     assert not [entry for entry in entries if not entry.rstrip().endswith((".", ":", ";"))]
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_each_placement_policy_has_its_rule_on_the_page(policy: str) -> None:
+    text = (ROOT / "docs" / "dispatch" / "block_dispatcher.md").read_text()
+    section = re.search(r"^##+ Policies$(.*?)^##? ", text, re.MULTILINE | re.DOTALL)
+    assert section and f"`{policy}`" in section[1], "write the policy's rule into 'Policies'"

@@ -11,7 +11,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from click.testing import CliRunner
 
-from tb.support.coverage_builds import BUILDS
+from tb.benches.coverage_builds import BUILDS
 from warploom_dev import cli
 from warploom_dev.coverage import coverage_figures, coverage_report, measure, waivers
 from warploom_dev.coverage.counted_builds import Build

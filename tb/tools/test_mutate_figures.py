@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tb.support.mutation_benches import BENCHES
+from tb.benches.mutation_benches import BENCHES
 from warploom_dev.mutate import mutate_figures, mutate_report
 from warploom_sim.verilog.blocks import BLOCKS
 

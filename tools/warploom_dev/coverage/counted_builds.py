@@ -14,7 +14,7 @@ from warploom_sim.variant import variant
 from warploom_spec import WarploomError
 
 #: The counted builds by block, in the repository.
-BUILDS: Final = "tb.support.coverage_builds:BUILDS"
+BUILDS: Final = "tb.benches.coverage_builds:BUILDS"
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from warploom_sim.cosim.lockstep.ports import Ports
 from warploom_spec import WarploomError
 
 #: The benches by block, in the repository: each a function of a seed that returns its cases.
-BENCHES: Final = "tb.support.mutation_benches:BENCHES"
+BENCHES: Final = "tb.benches.mutation_benches:BENCHES"
 #: Mutants that one process of the simulator runs.
 CHUNK: Final = 50
 #: So many mutants are made for each one wanted, since some are equivalent to the original.

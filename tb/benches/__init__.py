@@ -1,0 +1,1 @@
+"""Lists of the benches of all blocks: what is counted, and what mutants run against."""
