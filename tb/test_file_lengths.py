@@ -10,6 +10,7 @@ MOST = 449
 LONGER = {
     "golden/warploom_golden/host/mailbox.py",
     "golden/warploom_golden/launch/queue_cycle.py",
+    "golden/warploom_golden/replay/h200_machine.py",
     "hdl/warploom/host/mailbox.py",
     "tb/launch/test_kernel_queue_rules.py",
     "tb/launch/test_launch_path_rules.py",
