@@ -3,16 +3,8 @@
 import numpy as np
 import pytest
 
-from warploom_golden.replay.h200_machine import (
-    EARLY,
-    NONE,
-    OFFER,
-    TAKE,
-    Layout,
-    next_choices,
-    place_blocks,
-    state,
-)
+from warploom_golden.replay.h200_machine import EARLY, OFFER, TAKE, next_choices, place_blocks
+from warploom_golden.replay.h200_state import NONE, Layout, state
 
 #: GPC 0 has SM 0 to 3, GPC 1 has SM 4 to 7. SM 8 and 9 are singletons and report through GPC 0.
 SMALL = Layout(
@@ -87,7 +79,9 @@ def test_two_sms_of_a_tpc_share_a_path():
     # SM 1 is taken 3 ticks after SM 0 and offered 11 ticks after it: too late for the round.
     assert (TAKE, OFFER) == (3, 11)
     assert placed((100, 0), (100, 1)) == [(0, 100), (1, 124)]
-    assert placed((100, 0), (100, 1), (121, 0)) == [(0, 100), (0, 124), (1, 124)]
+    # In turn: SM 0 at 100, SM 1 at 111, SM 0 at 122 and, behind the second round's look, at 133.
+    three = [(100, 0)] * 3
+    assert placed(*three, (100, 1)) == [(0, 100), (0, 124), (1, 124), (0, 148)]
 
 
 def test_a_block_ends_its_length_after_its_start():
@@ -118,8 +112,8 @@ def test_told_the_past_a_slot_that_is_not_known_yet_had_no_room():
     assert found.tolist() == [0, NONE]
     assert had_room.tolist() == [True, False]
     # The end of SM 6 comes later than its slot was given away: the slot is not free again.
-    found, _ = choices([0, 6, 5], [100, 300, 600], (100, 0), (400, 6), (590, 5))
-    assert found.tolist() == [0, NONE, 5]
+    found, _ = choices([0, 6, 7], [100, 300, 600], (100, 0), (400, 6), (590, 7))
+    assert found.tolist() == [0, NONE, 7]
 
 
 @pytest.mark.parametrize("distance", [8, 18, 30])

@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from warploom_golden.replay.h200_machine import NONE, Layout
+from warploom_golden.replay.h200_state import NONE, Layout
 from warploom_golden.replay.recorded_grid import Numbers
 
 #: SMs and GPCs of the GPU.

@@ -16,11 +16,10 @@ from warploom_golden.replay.h200_machine import (
     PASS,
     ROUND,
     Ends,
-    State,
     next_choices,
     place_blocks,
-    state,
 )
+from warploom_golden.replay.h200_state import State, state
 from warploom_golden.replay.recorded_dispatch import Dispatched
 from warploom_golden.replay.recorded_grid import (
     Numbers,
