@@ -23,9 +23,12 @@ Reports = list[tuple[int, int, int]]
 KNEES = (1, 2, 3, 5, 8, 13, 16, 40, 63)
 
 
-def loaded_launches(rng: random.Random, config: Config) -> list[LaunchDescriptor]:
+def loaded_launches(
+    rng: random.Random, config: Config, *, crowded: bool = False
+) -> list[LaunchDescriptor]:
     """Draw launches that crowd the SMs, of recorded loads from none to above every slot."""
-    launches = random_launches(rng, config, rng.randint(8, 16), crowded=rng.random() < 0.5)
+    crowded |= rng.random() < 0.5
+    launches = random_launches(rng, config, rng.randint(8, 16), crowded=crowded)
     return [replace(launch, address_space=rng.randint(0, 80)) for launch in launches]
 
 
@@ -72,17 +75,17 @@ def slowed(events: Events, free: Events) -> bool:
 def test_jumps_end_where_a_walk_through_every_cycle_does(
     policy: str, reclaim: str, seed: int
 ) -> None:
-    showed = 0
     for k in range(8):
         rng = random.Random(f"{seed}-{policy}-{reclaim}-{k}")
         name = rng.choice(("tiny", "default"))
         config = replace(preset(name), policy=policy, reclaim=reclaim)
-        launches = loaded_launches(rng, config)
-        knee, replay_seed = rng.choice(KNEES), rng.randrange(1 << 32)
+        # Where several blocks are on each SM, the first four knees are sure to show.
+        launches = loaded_launches(rng, config, crowded=k < 4)
+        knee, replay_seed = KNEES[k], rng.randrange(1 << 32)
         events = event_model.run(launches, config, replay_seed, knee=knee)
         assert reports(events) == walked(launches, config, replay_seed, knee, events), (k, knee)
-        showed += slowed(events, event_model.run(launches, config, replay_seed))
-    assert showed >= 4
+        slows = slowed(events, event_model.run(launches, config, replay_seed))
+        assert slows or k >= 4, (k, knee)
 
 
 @pytest.mark.deep
