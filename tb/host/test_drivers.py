@@ -178,6 +178,7 @@ def test_the_example_runs_in_order(tmp_path):
     assert found["blocks"] > 2 * 64 + 1
 
 
+@pytest.mark.thorough
 def test_a_driver_made_for_another_configuration_stops(tmp_path):
     crc = config_crc(TINY)
     own, other = (f"WARPLOOM_CONFIG_CRC UINT32_C(0x{n:08X})" for n in (crc, crc ^ 1))

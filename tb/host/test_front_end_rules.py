@@ -23,6 +23,8 @@ from warploom_spec.queue import QueueCode
 TINY = config_of("tiny,sections=3")
 OFFER, REPORT = layouts.block_offer(TINY), layouts.block_report(TINY)
 RTL_AND_MODEL = pytest.mark.parametrize("kind", [FrontEnd, Model], ids=["rtl", "model"])
+# To elaborate the core takes seconds: in one process of a run.
+pytestmark = pytest.mark.xdist_group("front_end")
 #: A read or a write that is sent in t is sampled, or commits, in t + 2.
 SENT = -2
 
@@ -130,16 +132,14 @@ def test_a_launch_ends_while_every_other_record_s_place_is_taken(kind):
     assert found == [20, 0, ErrorCode.COMPLETION_FULL, *range(1, 21), 15]
 
 
+# To elaborate a core of another warp size takes five seconds.
+@pytest.mark.thorough
 @RTL_AND_MODEL
 @pytest.mark.parametrize(
     ("lanes", "rows"),
     [
         (4, [([0, 1, 2, 4], 0b1111), ([5, 6, 0, 0], 0b0011)]),
-        pytest.param(
-            2,
-            [([0, 1], 0b11), ([2, 4], 0b11), ([5, 6], 0b11), ([8, 9], 0b11), ([10, 0], 0b01)],
-            marks=pytest.mark.thorough,
-        ),
+        (2, [([0, 1], 0b11), ([2, 4], 0b11), ([5, 6], 0b11), ([8, 9], 0b11), ([10, 0], 0b01)]),
     ],
 )
 def test_warps_of_four_and_two_lanes_from_the_doorbell_to_their_indices(kind, lanes, rows):

@@ -17,6 +17,8 @@ from warploom_spec.queue import QueueCode
 TINY = config_of("tiny,sections=3")
 OFFER, REPORT = layouts.block_offer(TINY), layouts.block_report(TINY)
 KINDS = pytest.mark.parametrize("kind", [FrontEnd, Model], ids=["rtl", "model"])
+# With the core of `test_front_end_rules.py`.
+pytestmark = pytest.mark.xdist_group("front_end")
 ADDRESSES = {word.name: word.offset for word in registers(TINY)}
 #: A read or a write that is sent in t is sampled, or commits, in t + 2.
 SENT = -2

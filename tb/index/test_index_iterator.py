@@ -149,7 +149,7 @@ def assert_warps(found, config, address, dims):
 
 
 @pytest.mark.rule("index_iterator", 6, 8)
-@pytest.mark.parametrize("name", CONFIGS)
+@pytest.mark.parametrize("name", thorough_but(["default", "three_entries", "warp_2"], CONFIGS))
 def test_special_shapes_equal_division(block, name):
     config = CONFIGS[name]
     every = [dims for dims in special_shapes(config) if warps(dims, config.warp_size) <= 64]

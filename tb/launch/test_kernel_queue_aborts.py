@@ -14,6 +14,8 @@ from warploom_spec import Fate, Stop
 from warploom_spec.queue import FinalFate, Mode, RecordKind
 
 KINDS = pytest.mark.parametrize("kind", [KernelQueue, Model], ids=["rtl", "model"])
+# With the queue of `test_kernel_queue_rules.py`.
+pytestmark = pytest.mark.xdist_group("kernel_queue")
 
 DRAIN, KILL = (int(Stop.DRAIN), 0), (int(Stop.KILL), 0)
 ABORTED = RecordKind.LAUNCH, 1, FinalFate.ABORTED

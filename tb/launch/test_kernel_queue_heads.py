@@ -19,6 +19,8 @@ from warploom_spec.queue import FinalFate, Mode
 from warploom_spec.queue_packets import QueueOpcode
 
 KINDS = pytest.mark.parametrize("kind", [KernelQueue, Model], ids=["rtl", "model"])
+# With the queue of `test_kernel_queue_rules.py`.
+pytestmark = pytest.mark.xdist_group("kernel_queue")
 
 #: Cycle of an acceptance, and of the configuration's presentation: the awaited record is made in
 #: 101. Five cycles where the pair is kept and reached meanwhile, else three.

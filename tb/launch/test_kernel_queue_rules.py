@@ -28,7 +28,8 @@ from warploom_spec.queue_packets import (
 )
 
 KINDS = pytest.mark.parametrize("kind", [KernelQueue, Model], ids=["rtl", "model"])
-pytestmark = KINDS
+# To elaborate the queue takes seconds: in one process of a run.
+pytestmark = [KINDS, pytest.mark.xdist_group("kernel_queue")]
 
 SKIP = STOP_SKIP
 LAST_TICKET = (1 << 32) - 1

@@ -10,7 +10,11 @@ from warploom_golden.launch import LaunchPath as Model
 from warploom_spec import Fate
 from warploom_spec.queue import FinalFate, Mode, QueueCode, RecordKind
 
-pytestmark = pytest.mark.parametrize("kind", [LaunchPath, Model], ids=["rtl", "model"])
+pytestmark = [
+    pytest.mark.parametrize("kind", [LaunchPath, Model], ids=["rtl", "model"]),
+    # With the path of `test_launch_path_rules.py`.
+    pytest.mark.xdist_group("launch_path"),
+]
 
 #: Nine blocks, of which one at a time fits on an SM.
 WIDE = replace(LAUNCH, grid=(9, 1, 1), barriers=4)

@@ -15,8 +15,11 @@ from warploom_spec.queue import FinalFate, Mode, QueueCode, RecordKind
 from warploom_spec.queue_packets import WAIT_AHEAD
 
 KINDS = pytest.mark.parametrize("kind", [LaunchPath, Model], ids=["rtl", "model"])
-pytestmark = KINDS
+# To elaborate the path takes seconds: in one process of a run.
+pytestmark = [KINDS, pytest.mark.xdist_group("launch_path")]
 
+#: The first number of a launch's blocks, and the first cycle's clock: one path for both wraps.
+NEAR_WRAPS = {"first_number": (1 << 32) - 1, "first_clock": (1 << 64) - 20}
 FINISHED, ABORTED = (FinalFate.FINISHED, 0), (FinalFate.ABORTED, 0)
 
 
@@ -252,8 +255,8 @@ def test_a_launch_that_is_drained_twice_keeps_its_numbers(kind):
 @pytest.mark.rule("launch_path", 16)
 def test_a_drained_launchs_numbers_wrap(kind):
     """The blocks of both launches are numbered from 2^32 - 1 on; the third one is the urgent."""
-    last = (1 << 32) - 1
-    found = drained(9, 1, 1).run(kind, 170, first_number=last).blocks()
+    last = NEAR_WRAPS["first_number"]
+    found = drained(9, 1, 1).run(kind, 170, **NEAR_WRAPS).blocks()
     assert [block[3] for block in found.values()] == [last, 0, last, 1, 2]
 
 
@@ -375,12 +378,14 @@ LOSSY = config_of("tiny,kill_timeout=16")
 def test_the_clock_wraps_and_a_record_has_its_low_half(kind):
     """It begins 20 cycles before its wrap; the launch is accepted in 15 and offered in 29."""
     script = Script().launch(10, 0).report(40, 0)
-    saw = script.run(kind, 60, first_clock=(1 << 64) - 20)
+    saw = script.run(kind, 60, **NEAR_WRAPS)
     assert saw.recording.port("clock")[:22] == [*range((1 << 64) - 20, 1 << 64), 0, 1]
     times = saw.pulses("record", "accepted", "first_offer", "made")
     assert times == {48: ((1 << 32) - 5, 9, 27)}
 
 
+# To elaborate a path for eight cycles takes four seconds.
+@pytest.mark.thorough
 @pytest.mark.rule("launch_path", 8)
 def test_the_clocks_halves_carry(kind):
     saw = Script().run(kind, 8, first_clock=0xABCD_FFFF_FFFC)

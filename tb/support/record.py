@@ -153,12 +153,21 @@ def made(kind: Callable[..., Any], *arguments: Any, **options: Any) -> Model | S
     """Return a model, or the simulation of a component: the one of an earlier test, if any.
 
     To elaborate and compile a dispatcher takes longer than a test's cycles.
+
+    Parameters
+    ----------
+    kind : callable
+        A class, or a function of a module that makes the same of the same arguments.
+    *arguments, **options
+        Its arguments.
     """
-    if not (isinstance(kind, type) and issubclass(kind, wiring.Component)):
-        return kind(*arguments, **options)
     key = kind, arguments, tuple(sorted(options.items()))
-    if key not in SIMULATIONS:
-        SIMULATIONS[key] = Simulation(kind(*arguments, **options))
+    if key in SIMULATIONS:
+        return SIMULATIONS[key]
+    block: Model | wiring.Component = kind(*arguments, **options)
+    if not isinstance(block, wiring.Component):
+        return block
+    SIMULATIONS[key] = Simulation(block)
     return SIMULATIONS[key]
 
 
