@@ -50,6 +50,7 @@ def printed(script: Path, *arguments: str, golden: Path = ROOT / "golden", **var
     return done.stdout.strip()
 
 
+@pytest.mark.thorough
 def test_a_second_process_compiles_nothing_and_a_changed_file_is_compiled_again(
     tmp_path: Path,
 ) -> None:

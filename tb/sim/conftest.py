@@ -11,7 +11,7 @@ from tb.support.trace_files import call, document, kernel, random_document
 from warploom_spec import preset
 
 #: Launches, more than a priority's queue holds, each longer than the host needs for all of them.
-MANY = preset("tiny").queue_depth + 8
+MANY = preset("tiny").queue_depth + 4
 
 
 @pytest.fixture(scope="session")
@@ -32,6 +32,6 @@ def crowded_replay(common: Path) -> SharedReplay:
     """Replay over AXI launches that fill the queue."""
     content = document()
     shape = {"grid": [4, 1, 1], "block": [32, 1, 1]}
-    kernels = [kernel(n, ts=1000.0 + n, **shape) | {"dur": 25.0} for n in range(MANY)]
+    kernels = [kernel(n, ts=1000.0 + n, **shape) | {"dur": 14.0} for n in range(MANY)]
     content["traceEvents"] = [*(call(n, float(n)) for n in range(MANY)), *kernels]
     return shared_replay(common, "crowded", content, 1, "--host", "axi")

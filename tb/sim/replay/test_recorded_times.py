@@ -94,6 +94,7 @@ def test_a_launch_that_took_no_time_has_no_error(tmp_path: Path) -> None:
     assert [row["error_percent"] is None for row in rows] == [True, False]
 
 
+@pytest.mark.thorough
 def test_table_json_csv_and_report_have_the_times(tmp_path: Path) -> None:
     content = random_document(random.Random(5), 6)
     content["deviceProperties"][0]["numSms"] = 2

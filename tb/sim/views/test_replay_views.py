@@ -66,7 +66,7 @@ def test_both_views_of_two_traces(tmp_path: Path, trace: Path) -> None:
 
 
 def test_a_run_without_views_names_them_in_one_line(trace: Path) -> None:
-    done = sim(trace)
+    done = sim(trace, "--launches", 6)
     assert done.exit_code == 0, done.output
     assert [line for line in done.stdout.splitlines() if "--report" in line] == [
         f"{HINT} (with make: TIMELINE=run.pftrace REPORT=run.html)"
@@ -123,7 +123,7 @@ def test_a_missing_package_is_named_before_the_run(
 
 def test_a_run_that_differs_has_no_views(tmp_path: Path, trace: Path) -> None:
     timeline, report = tmp_path / "t", tmp_path / "r"
-    fault = ("--forced-fault", "event.offers.3.0")
+    fault = ("--launches", 6, "--forced-fault", "event.offers.3.0")
     done = sim(trace, *fault, "--timeline", timeline, "--report", report)
     assert done.exit_code == 1
     for file in (timeline, report):
