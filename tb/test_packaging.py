@@ -393,12 +393,22 @@ def test_a_python_that_cannot_make_environments_is_one_line(bare: Path) -> None:
     )
 
 
-def test_a_second_set_up_only_compares_stamps() -> None:
+def test_a_second_set_up_only_compares_stamps(bare: Path) -> None:
     """Neither pip nor apt-get runs: an environment of stamps alone would do."""
-    command = [ROOT / "scripts" / "bootstrap.sh", "sim", "dev", "icarus", "verilator", "cocotb"]
+    python, calls = bare / ".venv" / "bin" / "python", bare / "calls"
+    python.parent.mkdir(parents=True)
+    noted = f'case "$*" in *"-m pip"*) echo "$*" >>{calls} ;; *) exec {sys.executable} "$@" ;; esac'
+    python.write_text(f"#!/bin/bash\n{noted}\n")
+    python.chmod(0o755)
+    command = [bare / "scripts" / "bootstrap.sh", "sim", "dev", "icarus", "verilator", "cocotb"]
     assert quiet(*command).returncode == 0
+    first = calls.read_text()
+    assert len(first.splitlines()) == 3
     done = quiet(*command, timeout=10)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert (done.returncode, done.stdout, done.stderr, calls.read_text()) == (0, "", "", first)
+    (bare / "requirements" / "dev.txt").write_text("click==8\n")
+    assert "setup: installing 1 Python packages" in quiet(*command).stderr
+    assert len(calls.read_text().splitlines()) == 4
 
 
 #: Lists of options in the Makefile, by the list's name.
