@@ -39,8 +39,8 @@ class Outcome:
 
     @property
     def equal(self) -> bool:
-        """Whether the memory holds what NumPy computes, and nothing else has changed."""
-        return not self.differing
+        """Whether a launch ended, and the memory holds what NumPy computes and nothing else."""
+        return bool(self.records) and not self.differing
 
 
 def repaired(text: str) -> str:
@@ -160,6 +160,8 @@ def add_vectors(
     given.append(f"+blocks={threads // BLOCK}")
     if abort_after is not None:
         given.append(f"+abort={abort_after}")
+    # The memory of an earlier run is none of this one.
+    files["memory"].unlink(missing_ok=True)
     done = subprocess.run([bench, *given], capture_output=True, text=True)
     if done.returncode:
         raise ProgramError(f"the run of {threads} threads failed:\n{done.stdout.strip()}")

@@ -117,6 +117,18 @@ def test_a_bench_that_does_not_fit_is_found(
         verilate(changed, "--lint-only")
 
 
+def test_a_run_without_a_record_or_a_memory_is_not_equal(tmp_path: Path) -> None:
+    """The program does nothing, and a memory of an earlier run is there."""
+    bench = tmp_path / "bench"
+    bench.write_text("#!/bin/sh\n")
+    bench.chmod(0o755)
+    (tmp_path / "memory.hex").write_text("00\n")
+    with pytest.raises(FileNotFoundError):
+        add_vectors(bench, 4, tmp_path)
+    assert not tiny_gpu.Outcome((), ()).equal
+    assert tiny_gpu.Outcome(("ticket 1: fate 0, 5 cycles",), ()).equal
+
+
 @pytest.mark.deep
 @pytest.mark.parametrize("threads", THREADS)
 def test_a_core_adds_behind_front_end(threads: int, bench: Path, folder: Path) -> None:

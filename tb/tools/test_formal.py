@@ -201,6 +201,15 @@ def test_an_unknown_block_is_refused_with_the_legal_ones() -> None:
     assert result.stderr == f"Error: block is 'warp_drive'; legal: {', '.join(MADE)}\n"
 
 
+def test_a_block_of_which_nothing_is_asked_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outcomes, "chosen", lambda name, quick: [])
+    result = CliRunner().invoke(main, ["formal", "grid_walker", "--quick"])
+    assert (result.exit_code, result.stderr) == (
+        2,
+        "Error: grid_walker has no check with --quick\n",
+    )
+
+
 def test_an_update_asks_everything() -> None:
     assert run("--update", "--quick").exit_code == 2
 

@@ -14,6 +14,7 @@ from warploom_sim.commands.parameters import (
 )
 from warploom_sim.json_file import write_json
 from warploom_sim.screen import progress_bar, table_console
+from warploom_spec import WarploomError
 
 
 @click.command()
@@ -68,6 +69,8 @@ def formal(
     names = blocks or outcomes.benches()
     if update:
         formal_report.check_writable()
+    if not any(outcomes.chosen(name, quick) for name in names):
+        raise WarploomError(f"{', '.join(names)} has no check{' with --quick' if quick else ''}")
     total = len(kinds) * sum(len(outcomes.chosen(name, quick)) for name in names)
     found = []
     with progress_bar() as progress:
