@@ -170,9 +170,11 @@ def test_the_rounds_of_an_h200_on_random_lengths(figures, name):
 
 @pytest.mark.thorough
 def test_no_rule_is_right_more_often_than_is_possible(figures):
-    for run in figures.values():
-        shares = [rule["same_sm"] for rule in run["rules"].values()]
-        assert max(share for share in shares if share is not None) <= run["possible"]
+    judged = [run for run in figures.values() if run["decisions"]]
+    assert len(judged) > 10
+    for run in judged:
+        shares = [rule["same_sm"] or 0.0 for rule in run["rules"].values()]
+        assert 0 < max(shares) <= run["possible"]
 
 
 @pytest.mark.thorough
