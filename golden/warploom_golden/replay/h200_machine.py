@@ -25,7 +25,8 @@ PASS: Final = 8
 #: round.
 JUMP: Final = 12
 SPAN: Final = 20
-#: Ticks by which the date of a round's first block is early: it is the earliest of noisy dates.
+#: Ticks by which the date of a round's first block is early: it is the earliest of noisy dates. The
+#: page says on which recordings this and `JUMP` and `SPAN` were chosen.
 EARLY: Final = 2
 
 #: Of each end the tick in which it arrives at its TPC, in order, and its SM.
