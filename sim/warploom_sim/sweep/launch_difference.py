@@ -61,7 +61,7 @@ def read_pairs(first: Path, second: Path) -> list[Pair]:
 def _read(path: Path) -> list[dict[str, Any]]:
     """Return the figures of every trace in a file."""
     try:
-        content = json.loads(path.read_text())
+        content = json.loads(path.read_text("utf-8-sig"))
         runs = [content, *content["more"]]
         for run in runs:
             good = isinstance(run["trace"], str) and isinstance(run["cycles"], int)

@@ -135,7 +135,7 @@ def named(text: str) -> Gpu:
     if not path.is_file():
         raise ValueError
     try:
-        return _of_json(path, path.read_text(), text)
+        return _of_json(path, path.read_text("utf-8-sig"), text)
     except (OSError, UnicodeDecodeError) as error:
         raise WarploomError(f"{path}: {error}") from error
 

@@ -55,7 +55,7 @@ def load_tasks(path: Path, config: Config) -> TaskFile:
     """
     top = Place(path)
     try:
-        content = tomllib.loads(path.read_text())
+        content = tomllib.loads(path.read_text("utf-8-sig"))
     except OSError as error:
         raise top.refuse(error.strerror or str(error)) from error
     except RecursionError as error:

@@ -43,7 +43,7 @@ def load(path: Path) -> RecordedGrid:
     """
     try:
         data = path.read_bytes()
-        text = (gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data).decode()
+        text = (gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data).decode("utf-8-sig")
     except (EOFError, gzip.BadGzipFile, zlib.error, UnicodeDecodeError) as error:
         raise WarploomError(f"{path}: no recording: {error}") from error
     lines = text.splitlines()
