@@ -14,8 +14,12 @@ from warploom_spec import preset
 
 #: Blocks that FrontEnd has no part of: with it they are the whole.
 BESIDE_FRONT_END = (
-    *("index_unpacker", "incremental_scheduler", "task_units"),
-    *("resource_ranges", "block_to_warps", "block_at_a_time"),
+    "index_unpacker",
+    "incremental_scheduler",
+    "task_units",
+    "resource_ranges",
+    "block_to_warps",
+    "block_at_a_time",
 )
 WHOLE = ("front_end", *BESIDE_FRONT_END)
 #: Blocks that are made of others, and the largest one.

@@ -105,8 +105,17 @@ class LaunchDescriptor:
         result = {
             name: int(getattr(self, name))
             for name in (
-                *("code", "arguments", "address_space", "index_address", *AMOUNT_FIELDS),
-                *("stream", "after_previous", "priority", "idempotent", "mode", "table"),
+                "code",
+                "arguments",
+                "address_space",
+                "index_address",
+                *AMOUNT_FIELDS,
+                "stream",
+                "after_previous",
+                "priority",
+                "idempotent",
+                "mode",
+                "table",
             )
         }
         for axis, g, d in zip("xyz", self.grid, self.block, strict=True):

@@ -19,8 +19,14 @@ WIDTH_FIELD_BITS = (4, 4, 3)
 ARGUMENT_BITS = 16
 #: Packets that are there only where something makes indices.
 INDEX_PACKETS = (
-    *("index_config", "index_decision", "index_lanes", "packed_warp", "index_region"),
-    *("index_read", "index_data", "schedule_request"),
+    "index_config",
+    "index_decision",
+    "index_lanes",
+    "packed_warp",
+    "index_region",
+    "index_read",
+    "index_data",
+    "schedule_request",
 )
 
 

@@ -200,8 +200,12 @@ WHERE = {
 }
 #: Faults that the ledger sees without the model; the first takes long.
 SEEN_BY_THE_LEDGER = (
-    *("overcommit", "wrong_slot", "stream_order", "stale_address"),
-    *("grid_walker.skip_block", "grid_walker.no_wrap_y"),
+    "overcommit",
+    "wrong_slot",
+    "stream_order",
+    "stale_address",
+    "grid_walker.skip_block",
+    "grid_walker.no_wrap_y",
 )
 
 

@@ -57,10 +57,10 @@ def test_a_queue_of_six_goes_round(block, mode):
 #: Pointers that wrap by their width, at eight.
 WRONG = {
     "in_order": Rewrite(
-        *(RetireQueue, "elaborate", "Mux(pointer == depth - 1, 0, pointer + 1)"), "pointer + 1"
+        RetireQueue, "elaborate", "Mux(pointer == depth - 1, 0, pointer + 1)", "pointer + 1"
     ),
     "freed_first": Rewrite(
-        *(FreedFirst, "_queue", "Mux(port.addr == depth - 1, 0, port.addr + 1)"), "port.addr + 1"
+        FreedFirst, "_queue", "Mux(port.addr == depth - 1, 0, port.addr + 1)", "port.addr + 1"
     ),
 }
 

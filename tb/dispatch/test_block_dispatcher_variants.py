@@ -87,13 +87,12 @@ def test_equals_its_model_for_long(config, mode, seed):
 #: Wrong rules in the RTL, each with the configuration in which it shows.
 WRONG = {
     "a kill is told to SMs that cannot kill": (
-        *(NO_KILL, Change(ResidentPlaces, "_stop", "if not self._config.sm_kill:", "if False:")),
+        NO_KILL,
+        Change(ResidentPlaces, "_stop", "if not self._config.sm_kill:", "if False:"),
     ),
     "a kill does not stop a launch that cannot be killed": (
-        *(
-            NO_KILL,
-            Change(ResidentPlaces, "_stop", "stopped | named", "stopped | named & ~to_kill"),
-        ),
+        NO_KILL,
+        Change(ResidentPlaces, "_stop", "stopped | named", "stopped | named & ~to_kill"),
     ),
 }
 

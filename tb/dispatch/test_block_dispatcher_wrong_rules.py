@@ -54,7 +54,9 @@ RTL = {
     ),
     "freed_first: the table's pointer moves with every block": (
         Rewrite(
-            *(FreedFirstRtl, "choose", "self.decided & ~head_fits"),
+            FreedFirstRtl,
+            "choose",
+            "self.decided & ~head_fits",
             "self.decided",
         ),
     ),
@@ -133,7 +135,9 @@ WRONG = {
         freed_first.test_the_table_s_pointer_stays_while_blocks_go_by_the_queue,
         (
             Rewrite(
-                *(FreedFirst, "choose", BY_QUEUE),
+                FreedFirst,
+                "choose",
+                BY_QUEUE,
                 BY_QUEUE.replace("return", f"{BY_TABLE}; {ON}; return"),
             ),
         ),
@@ -142,7 +146,9 @@ WRONG = {
         freed_first.test_the_table_s_pointer_moves_while_the_queue_is_not_empty,
         (
             Rewrite(
-                *(FreedFirst, "choose", ON),
+                FreedFirst,
+                "choose",
+                ON,
                 f"if not self._queue:\n    {ON}",
             ),
         ),

@@ -8,7 +8,11 @@ from pathlib import Path
 CORE = Path(__file__).parents[2] / "examples" / "simt_core"
 MOST = 900
 _NO_CODE = {
-    *(tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT),
+    tokenize.COMMENT,
+    tokenize.NL,
+    tokenize.NEWLINE,
+    tokenize.INDENT,
+    tokenize.DEDENT,
     tokenize.ENDMARKER,
 }
 

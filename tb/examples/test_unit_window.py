@@ -217,14 +217,18 @@ FAULTS = {
     ),
     "a failure stays for the next part": (
         Rewrite(
-            *(UnitWindow, "_cores", "[number.eq(number + 1), left.eq(lanes), failure.eq(0)]"),
+            UnitWindow,
+            "_cores",
+            "[number.eq(number + 1), left.eq(lanes), failure.eq(0)]",
             "[number.eq(number + 1), left.eq(lanes)]",
         ),
         test_one_lane_that_failed_fails_its_core_and_the_lowest_core_is_heard,
     ),
     "an old part's lane counts": (
         Rewrite(
-            *(UnitWindow, "_cores", "stored[_FAILURE_BITS:][:NUMBER_BITS] == number"),
+            UnitWindow,
+            "_cores",
+            "stored[_FAILURE_BITS:][:NUMBER_BITS] == number",
             "stored[_FAILURE_BITS:][:NUMBER_BITS] <= number",
         ),
         test_after_cancel_lanes_of_the_old_part_count_for_nothing,
@@ -235,7 +239,9 @@ FAULTS = {
     ),
     "code is read when the part is": (
         Rewrite(
-            *(UnitWindow, "_loads", "[state, part.first, part.count, part.code, part.arguments]"),
+            UnitWindow,
+            "_loads",
+            "[state, part.first, part.count, part.code, part.arguments]",
             "[state, part.first, part.count, cores.code, part.arguments]",
         ),
         test_a_core_loads_its_part_and_arrives_with_its_last_lane,

@@ -50,13 +50,14 @@ def packed(word: str) -> Rewrite:
     right = "lanes.lanes.word_select(lane, bits)"
     widths = ", ".join(f"lanes.width_{axis}" for axis in "xyz")
     return Rewrite(
-        *(IndexPacker, "elaborate", right), f"(lambda p, x, y, z: {word})({right}, {widths})"
+        IndexPacker, "elaborate", right, f"(lambda p, x, y, z: {word})({right}, {widths})"
     )
 
 
 FAULTS = {
     "ranges of two launches overlap": (
-        *(TWO, Rewrite(ResourceRanges, "_grow", "Mux(current, rest, reach)", "reach")),
+        TWO,
+        Rewrite(ResourceRanges, "_grow", "Mux(current, rest, reach)", "reach"),
     ),
     "x has a bit too many": (STENCIL, packed("p & (1 << x) - 1 | (p >> x) << x + 1")),
     "y has a bit too many": (STENCIL, packed("p & (1 << x + y) - 1 | (p >> x + y) << x + y + 1")),
@@ -64,14 +65,18 @@ FAULTS = {
     "a warp has the indices of the warp before": (
         SUM,
         Rewrite(
-            *(BlockToWarps, "_hand_on", "warp.row.eq(offer.index_address)"),
+            BlockToWarps,
+            "_hand_on",
+            "warp.row.eq(offer.index_address)",
             "warp.row.eq(offer.index_address - 1)",
         ),
     ),
     "all lanes of the last warp are threads": (
         ADD,
         Rewrite(
-            *(BlockToWarps, "_hand_on", "(~last).replicate(len(warp.mask))"),
+            BlockToWarps,
+            "_hand_on",
+            "(~last).replicate(len(warp.mask))",
             "(last | ~last).replicate(len(warp.mask))",
         ),
     ),

@@ -144,8 +144,11 @@ async def random_accesses(dut, plan):
     unit = await set_up(dut)
     master = AxiLiteMaster(AxiLiteBus.from_prefix(dut, "s_axil"), dut.clk, dut.rst)
     for channel in (
-        *(master.write_if.aw_channel, master.write_if.w_channel, master.write_if.b_channel),
-        *(master.read_if.ar_channel, master.read_if.r_channel),
+        master.write_if.aw_channel,
+        master.write_if.w_channel,
+        master.write_if.b_channel,
+        master.read_if.ar_channel,
+        master.read_if.r_channel,
     ):
         channel.set_pause_generator(_pauses(rng))
     await ClockCycles(dut.clk, 2)

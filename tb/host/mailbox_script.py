@@ -5,8 +5,15 @@ from tb.host.commands import a_read, a_write
 
 #: Inputs that are 0 where a test does not name them.
 SILENT = (
-    *("done__0", "error__0", "result__0", "launch_answer", "abort_answer"),
-    *("command_answer", "missing", "unit_reset", "soft_reset_active"),
+    "done__0",
+    "error__0",
+    "result__0",
+    "launch_answer",
+    "abort_answer",
+    "command_answer",
+    "missing",
+    "unit_reset",
+    "soft_reset_active",
 )
 
 

@@ -144,11 +144,15 @@ WRONG = {
         (
             Change(BusPort, "_write", "room = self", "room = self.room_of_b = self"),
             Change(
-                *(BusPort, "_read", "addresses.valid_next & room"),
+                BusPort,
+                "_read",
+                "addresses.valid_next & room",
                 "addresses.valid_next & room & self.room_of_b",
             ),
             Change(
-                *(Model, "_issues_read", 'self._had_room["r"]'),
+                Model,
+                "_issues_read",
+                'self._had_room["r"]',
                 'self._had_room["r"] and self._had_room["b"]',
             ),
         ),
@@ -157,20 +161,28 @@ WRONG = {
         test_responses_stay_in_order_while_the_host_waits_and_refusals_count_at_once,
         (
             Change(
-                *(BusPort, "_write", "return refused"),
+                BusPort,
+                "_write",
+                "return refused",
                 "return responses.o.valid & responses.o.ready & (responses.o.payload == SLVERR)",
             ),
             Change(
-                *(Model, "_enter_response", "self._uncounted += self._committed == SLVERR"),
+                Model,
+                "_enter_response",
+                "self._uncounted += self._committed == SLVERR",
                 "pass",
             ),
             Change(
-                *(Model, "_note_room", "responses.popleft()"),
+                Model,
+                "_note_room",
+                "responses.popleft()",
                 'self._late = getattr(self, "_late", 0)'
                 ' + (responses.popleft() == SLVERR and name == "b")',
             ),
             Change(
-                *(Model, "tick", "self._enter_response()"),
+                Model,
+                "tick",
+                "self._enter_response()",
                 'self._uncounted += getattr(self, "_late", 0)\n'
                 "    self._late = 0\n"
                 "    self._enter_response()",

@@ -90,7 +90,11 @@ def misbehaving_sms(program, seed, count):
     found = random_commands("misbehaving_sms", program, seed, count)
     records = {int(name[14:]) for name in found if name.startswith("records, code ")}
     assert records == {
-        *(0, ErrorCode.STREAM_BROKEN, ErrorCode.NO_SM, ErrorCode.BLOCK_FAULT, ErrorCode.SM_LOST),
+        0,
+        ErrorCode.STREAM_BROKEN,
+        ErrorCode.NO_SM,
+        ErrorCode.BLOCK_FAULT,
+        ErrorCode.SM_LOST,
         QueueCode.TIMEOUT,
     }
     return found

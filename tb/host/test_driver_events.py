@@ -367,9 +367,15 @@ def demand_no_limit(host):
 
 
 DEMANDS = (
-    *(demand_pairs, demand_kept_pairs, demand_old_events_dropped, demand_wait_for_the_oldest),
-    *(demand_order_past_16_bits, demand_a_reset_ends_pairs, demand_taken_records_noted),
-    *(demand_the_ticket_0, demand_a_reset_that_goes_on_ends_pairs),
+    demand_pairs,
+    demand_kept_pairs,
+    demand_old_events_dropped,
+    demand_wait_for_the_oldest,
+    demand_order_past_16_bits,
+    demand_a_reset_ends_pairs,
+    demand_taken_records_noted,
+    demand_the_ticket_0,
+    demand_a_reset_that_goes_on_ends_pairs,
 )
 
 

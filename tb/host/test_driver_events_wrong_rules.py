@@ -27,56 +27,66 @@ from warploom_host import Streams
 WRONG = {
     "the earlier count stays": (
         demand_pairs,
-        *(r"pair->count < event->count", "0"),
+        r"pair->count < event->count",
+        "0",
         Change(Streams, "stream_wait", "max(pair, event,", "min(pair, event,"),
     ),
     "a refused launch loses its pairs": (
         demand_kept_pairs,
-        *(r"(warploom_wait)(\([^;]*;)", r"\1\2\nstreams->pairs[stream] = 0;"),
+        r"(warploom_wait)(\([^;]*;)",
+        r"\1\2\nstreams->pairs[stream] = 0;",
         Change(
-            *(
-                Streams,
-                "launch",
-                "waits = [(one.stream, one.count) for one in self._pairs[stream]]",
-            ),
+            Streams,
+            "launch",
+            "waits = [(one.stream, one.count) for one in self._pairs[stream]]",
             "waits = [(one.stream, one.count) for one in self._pairs[stream]];"
             " self._pairs[stream] = []",
         ),
     ),
     "an event of an earlier epoch counts": (
         demand_old_events_dropped,
-        *(r"event->epoch != streams->epoch", "0"),
+        r"event->epoch != streams->epoch",
+        "0",
         Change(Streams, "_is_reached", "event.epoch != self._epoch", "False"),
     ),
     "a far event counts": (
         demand_old_events_dropped,
-        *(r"#define FAR_BEHIND .*", "#define FAR_BEHIND UINT32_C(0x8001)"),
+        r"#define FAR_BEHIND .*",
+        "#define FAR_BEHIND UINT32_C(0x8001)",
         Change(Streams, "_is_reached", "behind >= FAR_BEHIND", "behind > FAR_BEHIND"),
     ),
     "nothing is waited for": (
         demand_wait_for_the_oldest,
-        *(r"while \(is_open\(streams, event\)\)", "while (is_open(streams, event) && 0)"),
+        r"while \(is_open\(streams, event\)\)",
+        "while (is_open(streams, event) && 0)",
         Change(Streams, "_wait_for", "while any(", "while 0 and any("),
     ),
     "a count has 16 bits": (
         demand_order_past_16_bits,
-        *(r"(streams->count\[stream\]) \+= [^;]*;", r"\1 = outcome.number;"),
+        r"(streams->count\[stream\]) \+= [^;]*;",
+        r"\1 = outcome.number;",
         Change(
-            *(Streams, "launch", "+= (outcome.number - self._counts[stream]) % COUNTS"),
+            Streams,
+            "launch",
+            "+= (outcome.number - self._counts[stream]) % COUNTS",
             "= outcome.number",
         ),
     ),
     "pairs outlive a soft reset": (
         demand_a_reset_ends_pairs,
-        *(r"(streams->count\[stream\] = 0;\s*)streams->pairs\[stream\] = 0;", r"\1"),
+        r"(streams->count\[stream\] = 0;\s*)streams->pairs\[stream\] = 0;",
+        r"\1",
         Change(
-            *(Streams, "_forget", "[[] for _ in self._counts]"),
+            Streams,
+            "_forget",
+            "[[] for _ in self._counts]",
             "getattr(self, '_pairs', [[] for _ in self._counts])",
         ),
     ),
     "pairs outlive a soft reset that goes on": (
         demand_a_reset_that_goes_on_ends_pairs,
-        *(r"error && error != WARPLOOM_WAITED", "error"),
+        r"error && error != WARPLOOM_WAITED",
+        "error",
         Change(
             Streams,
             "soft_reset",
@@ -86,17 +96,20 @@ WRONG = {
     ),
     "the epoch is that before a soft reset that goes on": (
         demand_a_reset_that_goes_on_ends_pairs,
-        *(r"if \(state & WARPLOOM_STATE_RESETTING_MASK\) [^;]*;", ""),
+        r"if \(state & WARPLOOM_STATE_RESETTING_MASK\) [^;]*;",
+        "",
         Change(Streams, "_forget", "(state & 1)", "0"),
     ),
     "a record that was waited for is not noted": (
         demand_taken_records_noted,
-        *(r"(= warploom_wait_record\(core, record\);\s*)if \(!error\) note_record[^;]*;", r"\1"),
+        r"(= warploom_wait_record\(core, record\);\s*)if \(!error\) note_record[^;]*;",
+        r"\1",
         Change(Streams, "wait_record", "self._noted(record)", "None"),
     ),
     "a record that was taken is not noted": (
         demand_taken_records_noted,
-        *(r"(= warploom_take_record\(core, record\);\s*)if \(!error\) note_record[^;]*;", r"\1"),
+        r"(= warploom_take_record\(core, record\);\s*)if \(!error\) note_record[^;]*;",
+        r"\1",
         Change(
             Streams,
             "take_record",
@@ -106,7 +119,8 @@ WRONG = {
     ),
     "later launches are waited for": (
         demand_wait_for_the_oldest,
-        *(r" && open->count <= event->count", ""),
+        r" && open->count <= event->count",
+        "",
         Change(Streams, "_wait_for", " and n <= event.count", ""),
     ),
 }
@@ -116,19 +130,23 @@ WRONG = {
 WRONG_IN_C = {
     "a refused launch hands on a ticket": (
         demand_the_ticket_0,
-        *(r"(warploom_wait)(\([^;]*;)", r"\1\2\n*ticket = outcome.ticket;"),
+        r"(warploom_wait)(\([^;]*;)",
+        r"\1\2\n*ticket = outcome.ticket;",
     ),
     "a launch that was not submitted leaves its ticket as it was": (
         demand_the_ticket_0,
-        *(r"\*ticket = 0;", ""),
+        r"\*ticket = 0;",
+        "",
     ),
     "a count has 32 bits": (
         demand_order_past_32_bits,
-        *(r"(streams->count\[stream\]) \+= ([^;]*);", r"\1 = (uint32_t)(\1 + (\2));"),
+        r"(streams->count\[stream\]) \+= ([^;]*);",
+        r"\1 = (uint32_t)(\1 + (\2));",
     ),
     "patience 0 does not wait": (
         demand_no_limit,
-        *(r"!core->patience \|\| --turns", "turns && --turns"),
+        r"!core->patience \|\| --turns",
+        "turns && --turns",
     ),
 }
 

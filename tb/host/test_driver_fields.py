@@ -13,7 +13,10 @@ HEADER, SOURCE = (HOST / f"c/warploom.{end}" for end in "hc")
 PYTHON = HOST / "python/warploom_host/driver.py"
 #: Fields that a caller gives otherwise: word 0, inline argument words, and pairs.
 NOT_OF_CALLER = (
-    *("opcode", "flags", "parameter", *(f"inline{k}" for k in range(10))),
+    "opcode",
+    "flags",
+    "parameter",
+    *(f"inline{k}" for k in range(10)),
     *(f"wait{k}_{part}" for k in range(WAIT_WORDS) for part in ("stream", "count")),
 )
 FIELDS = [
@@ -46,11 +49,13 @@ def test_the_driver_has_every_field() -> None:
     [
         (HEADER, "barriers", "warploom_launch has no barriers (host/c/warploom.h)"),
         (
-            *(SOURCE, "FITS(launch->barriers"),
+            SOURCE,
+            "FITS(launch->barriers",
             "launch_fits does not check barriers (host/c/warploom.c)",
         ),
         (
-            *(SOURCE, "PUT(launch->barriers"),
+            SOURCE,
+            "PUT(launch->barriers",
             "warploom_pack_launch does not write barriers (host/c/warploom.c)",
         ),
     ],

@@ -153,30 +153,40 @@ def test_without_an_index_memory_the_address_is_0(placing):
 WRONG = {
     "the newest shape gives up its rows": (
         test_without_room_the_shape_that_was_asked_for_longest_ago_gives_up_its_rows,
-        *(r"(\w+->asked - \w+->asked) > ", r"\1 < "),
+        r"(\w+->asked - \w+->asked) > ",
+        r"\1 < ",
         Rewrite(IndexShapes, "_new", "next(iter(self._rows))", "list(self._rows)[-1]"),
     ),
     "a shape that is asked for again stays old": (
         test_without_room_the_shape_that_was_asked_for_longest_ago_gives_up_its_rows,
-        *(r"(\w+->asked) = (\+\+\w+->asked);", r"if (!\1) \1 = \2;"),
+        r"(\w+->asked) = (\+\+\w+->asked);",
+        r"if (!\1) \1 = \2;",
         Rewrite(
-            *(IndexShapes, "place", "self._rows.pop(launch.block, None)"),
+            IndexShapes,
+            "place",
+            "self._rows.pop(launch.block, None)",
             "self._rows.get(launch.block)",
         ),
     ),
     "a gap of one row less is large enough": (
         test_the_lowest_free_rows_are_taken_that_are_large_enough,
-        *(r"< (\w+) \+ (\w+) && \1 <", r"< \1 + \2 - 3 && \1 <"),
+        r"< (\w+) \+ (\w+) && \1 <",
+        r"< \1 + \2 - 3 && \1 <",
         Rewrite(
-            *(IndexShapes, "_new", "rows.first >= first + warps"),
+            IndexShapes,
+            "_new",
+            "rows.first >= first + warps",
             "rows.first >= first + warps - 3",
         ),
     ),
     "the last row is never used": (
         test_the_last_row_is_used,
-        *(r"(\w+ \+ \w+) <= WARPLOOM_INDEX_MEMORY_WARPS", r"\1 < WARPLOOM_INDEX_MEMORY_WARPS"),
+        r"(\w+ \+ \w+) <= WARPLOOM_INDEX_MEMORY_WARPS",
+        r"\1 < WARPLOOM_INDEX_MEMORY_WARPS",
         Rewrite(
-            *(IndexShapes, "_new", "first + warps <= self._config.index_memory_warps"),
+            IndexShapes,
+            "_new",
+            "first + warps <= self._config.index_memory_warps",
             "first + warps < self._config.index_memory_warps",
         ),
     ),

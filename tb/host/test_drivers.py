@@ -80,9 +80,13 @@ def test_a_host_launches_waits_and_runs_tasks(driver, tmp_path):
     assert error == HostError.CORE_FAILED
     assert (outcome["core"], outcome["argument"], outcome["succeeded"]) == (0, 77, 0)
     assert [block[:2] for block in found["blocks"]] == [
-        *([1, 0], [1, 1], [1, 2]),
-        *([2, 0], [2, 1]),
-        *([3, 0], [3, 1]),
+        [1, 0],
+        [1, 1],
+        [1, 2],
+        [2, 0],
+        [2, 1],
+        [3, 0],
+        [3, 1],
     ]
 
 

@@ -117,11 +117,15 @@ WRONG = {
         test_nothing_of_a_task_is_left_for_the_next_one,
         (
             Change(
-                *(ExecutionUnit, "_explain", "(some | failing.any()) & self.busy"),
+                ExecutionUnit,
+                "_explain",
+                "(some | failing.any()) & self.busy",
                 "some | failing.any()",
             ),
             Change(
-                *(Model, "_forget_cores", "= None"),
+                Model,
+                "_forget_cores",
+                "= None",
                 '= getattr(self, "_failure", None)',
             ),
         ),
@@ -130,13 +134,17 @@ WRONG = {
         test_code_and_arguments_stay_while_a_start_stands,
         (
             Change(
-                *(ExecutionUnit, "_split", "with m.If(~(self.busy | valid)):"),
+                ExecutionUnit,
+                "_split",
+                "with m.If(~(self.busy | valid)):",
                 "with m.If(~self.busy):\n"
                 "        m.d.sync += self.cores.code.eq(run.code)\n"
                 "    with m.If(~(self.busy | valid)):",
             ),
             Change(
-                *(Model, "tick", "ended = self._busy or"),
+                Model,
+                "tick",
+                "ended = self._busy or",
                 'self._code = self._code if self._busy else run["code"]\n    ended = self._busy or',
             ),
         ),
@@ -145,13 +153,17 @@ WRONG = {
         test_a_reset_ends_a_task_once_and_keeps_the_count_of_strays,
         (
             Change(
-                *(ExecutionUnit, "_count_strays", "with m.If(some & ~self.strays.all()):"),
+                ExecutionUnit,
+                "_count_strays",
+                "with m.If(some & ~self.strays.all()):",
                 "with m.If(self.reset):\n"
                 "        m.d.sync += self.strays.eq(0)\n"
                 "    with m.Elif(some & ~self.strays.all()):",
             ),
             Change(
-                *(Model, "_cancel", "self._missing = set()"),
+                Model,
+                "_cancel",
+                "self._missing = set()",
                 "self._missing = set(); self._strays = 0",
             ),
         ),
@@ -160,11 +172,15 @@ WRONG = {
         test_a_reset_behind_the_end_of_a_task_changes_nothing_of_it,
         (
             Change(
-                *(ExecutionUnit, "_explain", "m.If(by_reset)"),
+                ExecutionUnit,
+                "_explain",
+                "m.If(by_reset)",
                 "m.If(by_reset | self.reset)",
             ),
             Change(
-                *(Model, "tick", SHOWS),
+                Model,
+                "tick",
+                SHOWS,
                 f"{SHOWS}\n"
                 '    if inputs["reset"] and self._shown_error is not None:\n'
                 "        self._shown_error = self._error.pack("

@@ -22,7 +22,9 @@ WRONG = {
         united(rules.test_a_time_out_names_the_lowest_core_that_is_late),
         (
             Change(
-                *(ExecutionUnit, "_explain", "latest.eq(lowest_number(late))"),
+                ExecutionUnit,
+                "_explain",
+                "latest.eq(lowest_number(late))",
                 "latest.eq(len(late) - 1 - lowest_number(late[::-1]))",
             ),
             Rewrite(Model, "_end", "min(self._missing)", "max(self._missing)"),
@@ -33,7 +35,9 @@ WRONG = {
         united(rules.test_a_time_out_names_the_lowest_core_that_is_late),
         (
             Change(
-                *(ExecutionUnit, "_explain", "latest.eq(lowest_number(late))"),
+                ExecutionUnit,
+                "_explain",
+                "latest.eq(lowest_number(late))",
                 "latest.eq(0)",
             ),
             Rewrite(Model, "_end", "min(self._missing)", "0"),
@@ -45,7 +49,9 @@ WRONG = {
         (
             Rewrite(ExecutionUnit, "elaborate", "late = assigned & ~ended", "late = ~ended"),
             Rewrite(
-                *(Model, "_end", "self._missing = self._assigned - self._arrived"),
+                Model,
+                "_end",
+                "self._missing = self._assigned - self._arrived",
                 "self._missing = set(self._cores) - self._arrived",
             ),
         ),
@@ -54,11 +60,15 @@ WRONG = {
         rules.test_strays_stay_at_the_highest_value,
         (
             Rewrite(
-                *(ExecutionUnit, "_count_strays", "some & ~self.strays.all()"),
+                ExecutionUnit,
+                "_count_strays",
+                "some & ~self.strays.all()",
                 "some",
             ),
             Rewrite(
-                *(Model, "_count_strays", "min(self._strays + 1, MOST_STRAYS)"),
+                Model,
+                "_count_strays",
+                "min(self._strays + 1, MOST_STRAYS)",
                 "(self._strays + 1) % (MOST_STRAYS + 1)",
             ),
         ),
@@ -68,11 +78,15 @@ WRONG = {
         rules.test_strays_stay_at_the_highest_value,
         (
             Rewrite(
-                *(ExecutionUnit, "_count_strays", "self.strays.all()"),
+                ExecutionUnit,
+                "_count_strays",
+                "self.strays.all()",
                 "self.strays[1:].all()",
             ),
             Rewrite(
-                *(Model, "_count_strays", "min(self._strays + 1, MOST_STRAYS)"),
+                Model,
+                "_count_strays",
+                "min(self._strays + 1, MOST_STRAYS)",
                 "min(self._strays + 1, MOST_STRAYS - 1)",
             ),
         ),

@@ -30,12 +30,20 @@ TINY = "tiny,core_timeout=40,kill_timeout=40"
 READ_ANSWER = host_packets.bus_read_answer(preset("tiny"))
 #: Codes that a random host meets often, and those that take it some ten thousand cycles.
 OFTEN = (
-    *(HostError.BAD_OPCODE, HostError.NO_UNIT, HostError.BAD_SPLIT, HostError.CORE_FAILED),
-    *(ErrorCode.GRID_ZERO, QueueCode.TICKET_UNKNOWN),
+    HostError.BAD_OPCODE,
+    HostError.NO_UNIT,
+    HostError.BAD_SPLIT,
+    HostError.CORE_FAILED,
+    ErrorCode.GRID_ZERO,
+    QueueCode.TICKET_UNKNOWN,
 )
 SELDOM = (
-    *(HostError.CORE_TIMEOUT, HostError.RESET, HostError.FIELD_RANGE),
-    *(ErrorCode.BLOCK_ZERO, ErrorCode.THREADS, ErrorCode.STREAM_PRIORITY),
+    HostError.CORE_TIMEOUT,
+    HostError.RESET,
+    HostError.FIELD_RANGE,
+    ErrorCode.BLOCK_ZERO,
+    ErrorCode.THREADS,
+    ErrorCode.STREAM_PRIORITY,
 )
 CODES = (*OFTEN, *SELDOM)
 #: Those of waits and commands, and of a full queue.
@@ -65,7 +73,13 @@ class Seen:
         self.counts_of |= {f"ERROR reads {name}": 0 for name in QUEUE_CODES}
         self.counts_of |= dict.fromkeys(
             (
-                *("a ticket", "irq", "a block", "both kills", "indices", "resetting", "a record"),
+                "a ticket",
+                "irq",
+                "a block",
+                "both kills",
+                "indices",
+                "resetting",
+                "a record",
                 "a record of a PREEMPT",
                 "a record of a launch that was put back",
                 "a record of a launch that ran too long",
@@ -171,14 +185,22 @@ def case(config, seed, cycles, profile="few_stops"):
 #: What a short run seldom meets; the long run demands all.
 SELDOM_READ = (
     *(code.name for code in SELDOM),
-    *("a wrong mode", "a wrong pair", "PREEMPT_PENDING", "QUEUE_FULL"),
-    *("CORE_FAILED", "NO_UNIT", "BAD_SPLIT"),
+    "a wrong mode",
+    "a wrong pair",
+    "PREEMPT_PENDING",
+    "QUEUE_FULL",
+    "CORE_FAILED",
+    "NO_UNIT",
+    "BAD_SPLIT",
 )
 PROFILES = ("few_stops", "no_stops", "mixed", "sm_loss")
 NARROW = f"{TINY},priority_bits=1,queue_depth=2,stream_bits=2"
 OTHERS = (
-    *("default", "tiny,policy=freed_first,reclaim=in_order", NARROW),
-    *(f"{TINY},warp_size=4", f"{TINY},warp_size=2,index_memory_warps=256"),
+    "default",
+    "tiny,policy=freed_first,reclaim=in_order",
+    NARROW,
+    f"{TINY},warp_size=4",
+    f"{TINY},warp_size=2,index_memory_warps=256",
 )
 
 

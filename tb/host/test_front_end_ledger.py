@@ -19,9 +19,17 @@ from warploom_sim.cosim.lockstep.events import require
 BOOKED = [
     f"host ledger: {what}"
     for what in (
-        *("commands", "blocks", "settled", "tickets read", "times", "waits"),
-        *("records of PREEMPTs", "launches that began anew"),
-        *("record says finished", "record says aborted", "record says failed"),
+        "commands",
+        "blocks",
+        "settled",
+        "tickets read",
+        "times",
+        "waits",
+        "records of PREEMPTs",
+        "launches that began anew",
+        "record says finished",
+        "record says aborted",
+        "record says failed",
     )
 ]
 

@@ -31,7 +31,10 @@ def test_each_unit_is_its_section_s_own(kind):
     accesses += [read_section(76, section, "ASSIGNED") for section in range(4)]
     accesses += [read_of(THREE, 90, f"STRAYS{unit}") for unit in range(3)]
     recording, found = play(
-        *(kind, THREE, accesses, 110),
+        kind,
+        THREE,
+        accesses,
+        110,
         cores__2__arrived=lambda cycle: int(70 <= cycle < 74),
         cores__1__arrived=lambda cycle: int(cycle in (81, 83, 85)),
     )
@@ -49,7 +52,9 @@ def test_each_unit_is_its_section_s_own(kind):
 WRONG = {
     "all units are reset by bit 0": (
         Rewrite(
-            *(FrontEnd, "_units", "registers.unit_reset[k]"),
+            FrontEnd,
+            "_units",
+            "registers.unit_reset[k]",
             "registers.unit_reset[0]",
         ),
         Rewrite(Model, "_follow", 'control["unit_reset"] >> k & 1', 'control["unit_reset"] & 1'),

@@ -94,14 +94,22 @@ class Happenings:
     def __init__(self):
         self.counts_of = dict.fromkeys(
             (
-                *("irq rises", "irq falls", "pop", "a stream is mended", "a unit is reset"),
-                *("refused: wrong address", "refused: a soft reset is running"),
+                "irq rises",
+                "irq falls",
+                "pop",
+                "a stream is mended",
+                "a unit is reset",
+                "refused: wrong address",
+                "refused: a soft reset is running",
                 "refused: a strobe is missing or a value too large",
-                *("a soft reset begins", "a soft reset ends at once", "a soft reset waits"),
+                "a soft reset begins",
+                "a soft reset ends at once",
+                "a soft reset waits",
                 "two errors in one cycle",
                 "an error in the cycle of restart",
                 "an SM is lost in the cycle of a write to IRQ_STATUS",
-                *("a read is refused", "a soft reset is forced"),
+                "a read is refused",
+                "a soft reset is forced",
             ),
             0,
         )

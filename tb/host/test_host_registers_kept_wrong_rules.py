@@ -32,7 +32,9 @@ WRONG = {
         rules.test_soft_resets_keep_the_interrupt_s_registers_and_both_limits,
         (
             Rewrite(
-                *(HostRegisters, "_late", STORES),
+                HostRegisters,
+                "_late",
+                STORES,
                 f"{STORES}\nwith m.If(self.restart):\n    m.d.sync += timeout.eq(0)",
             ),
             Rewrite(Model, "_advance_reset", ENABLES, f"{ENABLES}\nself._irq_timeout = 0"),
@@ -42,11 +44,15 @@ WRONG = {
         rules.test_soft_resets_keep_the_interrupt_s_registers_and_both_limits,
         (
             Rewrite(
-                *(HostRegisters, "_interrupt", HOLDS),
+                HostRegisters,
+                "_interrupt",
+                HOLDS,
                 f"({HOLDS}) & ~(self.restart & (bit == Interrupt.COMMAND_DONE))",
             ),
             Rewrite(
-                *(Model, "_note_events", HAPPENS),
+                Model,
+                "_note_events",
+                HAPPENS,
                 f"{HAPPENS}\nself._happened.discard(Interrupt.COMMAND_DONE)",
             ),
         ),
@@ -67,11 +73,15 @@ WRONG = {
         rules.test_every_bit_of_a_time_out_counts,
         (
             Rewrite(
-                *(HostRegisters, "_late", 'Signal(32, name="irq_timeout")'),
+                HostRegisters,
+                "_late",
+                'Signal(32, name="irq_timeout")',
                 'Signal(16, name="irq_timeout")',
             ),
             Rewrite(
-                *(Model, "_store", "changed(self._irq_timeout, 32)"),
+                Model,
+                "_store",
+                "changed(self._irq_timeout, 32)",
                 "changed(self._irq_timeout, 16)",
             ),
         ),
@@ -88,11 +98,15 @@ WRONG = {
         rules.test_every_bit_of_an_input_is_shown,
         (
             Rewrite(
-                *(HostRegisters, "_others", "self.dispatch_error_count"),
+                HostRegisters,
+                "_others",
+                "self.dispatch_error_count",
                 "self.dispatch_error_count[:15]",
             ),
             Rewrite(
-                *(Model, "_values", 'inputs["dispatch_error_count"]'),
+                Model,
+                "_values",
+                'inputs["dispatch_error_count"]',
                 'inputs["dispatch_error_count"] & 0x7FFF',
             ),
         ),
@@ -102,12 +116,15 @@ WRONG = {
         rules.test_every_bit_stays_as_it_was_written,
         (
             Rewrite(
-                *(HostRegisters, "elaborate"),
+                HostRegisters,
+                "elaborate",
                 'self._store(m, write, written["LAUNCH_TIMEOUT"], self.launch_timeout)',
                 'self._store(m, write, written["LAUNCH_TIMEOUT"], self.launch_timeout[:31])',
             ),
             Rewrite(
-                *(Model, "_store", "changed(self._launch_timeout, 32)"),
+                Model,
+                "_store",
+                "changed(self._launch_timeout, 32)",
                 "changed(self._launch_timeout, 31)",
             ),
         ),
@@ -117,11 +134,15 @@ WRONG = {
         rules.test_a_write_in_a_soft_reset_changes_nothing,
         (
             Rewrite(
-                *(HostRegisters, "_answer_writes", "chosen & ~self.soft_reset_active"),
+                HostRegisters,
+                "_answer_writes",
+                "chosen & ~self.soft_reset_active",
                 "chosen & ~(self.soft_reset_active & (word.name != 'IRQ_STATUS'))",
             ),
             Rewrite(
-                *(Model, "_performed", "self._refuses(write)"),
+                Model,
+                "_performed",
+                "self._refuses(write)",
                 "(self._refuses(write) and write['address'] * 4 != 0x24)",
             ),
         ),
@@ -130,11 +151,15 @@ WRONG = {
         rules.test_the_epoch_wraps,
         (
             Rewrite(
-                *(HostRegisters, "_soft_reset", "epoch + self.restart"),
+                HostRegisters,
+                "_soft_reset",
+                "epoch + self.restart",
                 "epoch + (self.restart & ~epoch.all())",
             ),
             Rewrite(
-                *(Model, "_advance_reset", "(self._epoch + 1) & EPOCH_MASK"),
+                Model,
+                "_advance_reset",
+                "(self._epoch + 1) & EPOCH_MASK",
                 "min(self._epoch + 1, EPOCH_MASK)",
             ),
         ),
@@ -144,11 +169,15 @@ WRONG = {
         rules.test_a_register_that_acts_does_nothing_without_each_of_its_strobes,
         (
             Rewrite(
-                *(HostRegisters, "_answer_writes", "acts & ~write.strobes.all()"),
+                HostRegisters,
+                "_answer_writes",
+                "acts & ~write.strobes.all()",
                 "acts & ~(write.strobes.all() | (here['RECORD_POP'] & write.strobes[0]))",
             ),
             Rewrite(
-                *(Model, "_refuses", PARTIAL),
+                Model,
+                "_refuses",
+                PARTIAL,
                 f"{PARTIAL} and not (word.name == 'RECORD_POP' and write['strobes'] & 1)",
             ),
         ),
@@ -157,7 +186,9 @@ WRONG = {
         rules.test_a_write_clears_its_bits_alone_and_no_error_register,
         (
             Rewrite(
-                *(HostRegisters, "_interrupt", "write.data[int(bit)]"),
+                HostRegisters,
+                "_interrupt",
+                "write.data[int(bit)]",
                 "write.data[1:6].any()",
             ),
             Rewrite(Model, "_note_events", CLEARS, "data & 0x3E"),
@@ -167,11 +198,15 @@ WRONG = {
         rules.test_an_sm_that_stays_lost_interrupts_once,
         (
             Rewrite(
-                *(HostRegisters, "_interrupt", "lost_before.eq(self.lost)"),
+                HostRegisters,
+                "_interrupt",
+                "lost_before.eq(self.lost)",
                 "lost_before.eq(Mux(self.restart, 0, self.lost))",
             ),
             Rewrite(
-                *(Model, "_note_events", "self._lost_before = inputs['lost']"),
+                Model,
+                "_note_events",
+                "self._lost_before = inputs['lost']",
                 "self._lost_before = 0 if self._restart else inputs['lost']",
             ),
         ),
@@ -184,15 +219,21 @@ WRONG = {
         rules.test_without_strobes_or_beside_its_address_a_register_keeps_its_value,
         (
             Rewrite(
-                *(HostRegisters, "_answer_writes", "write.address == word.offset // 4"),
+                HostRegisters,
+                "_answer_writes",
+                "write.address == word.offset // 4",
                 "write.address[:13] == word.offset // 4",
             ),
             Rewrite(
-                *(Model, "_refuses", "self._words.get(write['address'])"),
+                Model,
+                "_refuses",
+                "self._words.get(write['address'])",
                 "self._words.get(write['address'] & 0x1FFF)",
             ),
             Rewrite(
-                *(Model, "_performed", "self._words[write['address']].name"),
+                Model,
+                "_performed",
+                "self._words[write['address']].name",
                 "self._words[write['address'] & 0x1FFF].name",
             ),
         ),

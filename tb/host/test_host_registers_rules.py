@@ -22,7 +22,9 @@ KINDS = pytest.mark.parametrize("kind", [HostRegisters, Model], ids=["rtl", "mod
 #: ERROR_COUNT begins two below its wrap.
 LATE_COUNT = (
     Rewrite(
-        *(HostRegisters, "_errors", 'Signal(32, name="errors")'),
+        HostRegisters,
+        "_errors",
+        'Signal(32, name="errors")',
         'Signal(32, name="errors", init=0xFFFFFFFE)',
     ),
     Rewrite(Model, "reset", "self._error_count = 0", "self._error_count = 0xFFFFFFFE"),

@@ -19,7 +19,9 @@ WRONG = {
         (
             Rewrite(HostRegisters, "_interrupt", "Signal(_THRESHOLD_BITS)", "Signal(15)"),
             Rewrite(
-                *(Model, "_store", "changed(self._threshold, 16)"),
+                Model,
+                "_store",
+                "changed(self._threshold, 16)",
                 "changed(self._threshold, 15)",
             ),
         ),
@@ -29,11 +31,15 @@ WRONG = {
         rules.test_every_bit_of_the_threshold_counts,
         (
             Rewrite(
-                *(HostRegisters, "_interrupt", "self.records >= threshold"),
+                HostRegisters,
+                "_interrupt",
+                "self.records >= threshold",
                 "self.records >= threshold[:len(self.records)]",
             ),
             Rewrite(
-                *(Model, "_irq_status", "max(1, self._threshold)"),
+                Model,
+                "_irq_status",
+                "max(1, self._threshold)",
                 "self._threshold & 31 if self._threshold else 1",
             ),
         ),
@@ -43,7 +49,9 @@ WRONG = {
         rules.test_the_threshold_outlives_a_soft_reset,
         (
             Rewrite(
-                *(HostRegisters, "_interrupt", STORES),
+                HostRegisters,
+                "_interrupt",
+                STORES,
                 f"{STORES}\nwith m.If(self.restart):\n    m.d.sync += threshold.eq(0)",
             ),
             Rewrite(Model, "_advance_reset", KEEPS, f"{KEEPS}\nself._threshold = 0"),
@@ -53,19 +61,19 @@ WRONG = {
         rules.test_a_soft_reset_that_waits_in_vain_is_forced,
         (
             Rewrite(
-                *(HostRegisters, "_limit", "in_vain.eq(expires & ~self.idle)"),
+                HostRegisters,
+                "_limit",
+                "in_vain.eq(expires & ~self.idle)",
                 "in_vain.eq(expires)",
             ),
-            Rewrite(
-                *(Model, "_advance_reset", "self._forced = not idle"), "self._forced = expires"
-            ),
+            Rewrite(Model, "_advance_reset", "self._forced = not idle", "self._forced = expires"),
         ),
         (True,),
     ),
     "a soft reset that was forced looks like another one": WrongRule(
         rules.test_a_soft_reset_that_waits_in_vain_is_forced,
         (
-            Rewrite(*(HostRegisters, "_interrupt", "forced.eq(self.forced_next)"), "forced.eq(0)"),
+            Rewrite(HostRegisters, "_interrupt", "forced.eq(self.forced_next)", "forced.eq(0)"),
             Rewrite(
                 Model,
                 "_note_events",
@@ -79,11 +87,15 @@ WRONG = {
         rules.test_a_soft_reset_that_ends_as_its_time_is_over_is_not_forced,
         (
             Rewrite(
-                *(HostRegisters, "_limit", "self.forced_next.eq(in_vain & self.restart_next)"),
+                HostRegisters,
+                "_limit",
+                "self.forced_next.eq(in_vain & self.restart_next)",
                 "self.forced_next.eq(in_vain)",
             ),
             Rewrite(
-                *(Model, "outputs", "self._restart_next and self._forced"),
+                Model,
+                "outputs",
+                "self._restart_next and self._forced",
                 "self._reset_cycle == self._timing.soft_reset_limit + 1",
             ),
         ),
@@ -91,7 +103,7 @@ WRONG = {
     "SMs that do not kill are not waited for": WrongRule(
         rules.test_a_soft_reset_waits_for_sms_that_do_not_kill,
         (
-            Rewrite(*(HostRegisters, "_limit", "not self._config.sm_kill"), "False"),
+            Rewrite(HostRegisters, "_limit", "not self._config.sm_kill", "False"),
             Rewrite(Model, "_advance_reset", "self._config.sm_kill", "True"),
         ),
     ),
@@ -99,15 +111,21 @@ WRONG = {
         rules.test_a_stream_is_refused_by_every_bit_that_its_number_has_not,
         (
             Rewrite(
-                *(HostRegisters, "_answer_writes", "write.data[self._config.stream_bits : 8]"),
+                HostRegisters,
+                "_answer_writes",
+                "write.data[self._config.stream_bits : 8]",
                 "write.data[self._config.stream_bits : 7]",
             ),
             Rewrite(
-                *(Model, "_too_large", "(data & 0xFF) >> self._config.stream_bits"),
+                Model,
+                "_too_large",
+                "(data & 0xFF) >> self._config.stream_bits",
                 "(data & 0x7F) >> self._config.stream_bits",
             ),
             Rewrite(
-                *(Model, "_note_actions", 'data & 0xFF if performed == "CLEAR_STREAM" else None'),
+                Model,
+                "_note_actions",
+                'data & 0xFF if performed == "CLEAR_STREAM" else None',
                 'data & 0xF if performed == "CLEAR_STREAM" else None',
             ),
         ),
@@ -124,7 +142,9 @@ WRONG = {
                 "sum((record.valid for record in blocks.values()), count))",
             ),
             Rewrite(
-                *(Model, "_note_errors", COUNTS),
+                Model,
+                "_note_errors",
+                COUNTS,
                 f"if self._error_count != WORD_MASK:\n    {COUNTS}",
             ),
         ),

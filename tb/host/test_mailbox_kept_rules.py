@@ -204,8 +204,10 @@ def test_an_outcome_stays_until_its_section_s_next_doorbell(kind):
     soft reset runs from 110 on.
     """
     harmless = [
-        *(a_write(0, "DOORBELL", 0), a_write(0, "DOORBELL", 1, strobes=0)),
-        *(a_write(0, "DOORBELL", 1, strobes=7), a_write(0, "DOORBELL", 2)),
+        a_write(0, "DOORBELL", 0),
+        a_write(0, "DOORBELL", 1, strobes=0),
+        a_write(0, "DOORBELL", 1, strobes=7),
+        a_write(0, "DOORBELL", 2),
         *(a_write(0, name, 0) for name in WORDS if name != "DOORBELL"),
         *(a_write(0, f"T{k}", 0) for k in range(8)),
     ]

@@ -29,7 +29,9 @@ WRONG = {
         (
             Change(Mailbox, "elaborate", "completed.any()", "(completed & ~interrupted).any()"),
             Change(
-                *(Model, "tick", RUNG),
+                Model,
+                "tick",
+                RUNG,
                 "before = [section.doorbell and (section.awaits or not self._closed) for section",
             ),
         ),
@@ -39,17 +41,23 @@ WRONG = {
         boxed(rules.test_a_command_behind_its_unit_s_reset_is_run),
         (
             Change(
-                *(Verdict, "elaborate", "stays = self.disconnected & ~self.unit_reset"),
+                Verdict,
+                "elaborate",
+                "stays = self.disconnected & ~self.unit_reset",
                 "stays = self.disconnected",
             ),
             COMPLETED,
             Change(Model, "tick", RUNG, f"was = list(self._disconnected)\n    {RUNG}"),
             Change(
-                *(Model, "tick", "self._commanded = commanded"),
+                Model,
+                "tick",
+                "self._commanded = commanded",
                 "self._commanded, self._was = commanded, was",
             ),
             Change(
-                *(Model, "_verdict", "self._disconnected[number]"),
+                Model,
+                "_verdict",
+                "self._disconnected[number]",
                 'getattr(self, "_was", self._disconnected)[number]',
             ),
         ),
@@ -59,16 +67,22 @@ WRONG = {
         rules.test_a_section_stays_disconnected_alone_and_until_its_own_unit_s_reset,
         (
             Change(
-                *(Verdict, "elaborate", "stays = self.disconnected & ~self.unit_reset"),
+                Verdict,
+                "elaborate",
+                "stays = self.disconnected & ~self.unit_reset",
                 "stays = self.disconnected & ~self.unit_reset.any().replicate(config.units)",
             ),
             Change(
-                *(Verdict, "elaborate", "        & ~self.unit_reset\n"),
+                Verdict,
+                "elaborate",
+                "        & ~self.unit_reset\n",
                 "        & ~self.unit_reset.any().replicate(config.units)\n",
             ),
             Change(Model, "_take_unit_answers", 'inputs["unit_reset"] >> unit & 1', "any_reset"),
             Change(
-                *(Model, "_take_unit_answers", "for unit in"),
+                Model,
+                "_take_unit_answers",
+                "for unit in",
                 'any_reset = inputs["unit_reset"]\n    for unit in',
             ),
         ),
@@ -84,7 +98,9 @@ WRONG = {
             ),
             COMPLETED,
             Change(
-                *(Model, "_serve", "section.awaits = True\n            ticket"),
+                Model,
+                "_serve",
+                "section.awaits = True\n            ticket",
                 "ticket",
             ),
         ),
@@ -93,12 +109,16 @@ WRONG = {
         boxed(rules.test_a_unit_s_reset_does_not_end_its_section_s_command),
         (
             Change(
-                *(Mailbox, "elaborate", "closed.replicate(sections)"),
+                Mailbox,
+                "elaborate",
+                "closed.replicate(sections)",
                 "(closed.replicate(sections) | self.unit_reset)",
             ),
             COMPLETED,
             Change(
-                *(Model, "tick", INTERRUPTED),
+                Model,
+                "tick",
+                INTERRUPTED,
                 INTERRUPTED.replace("closed", '(closed or inputs["unit_reset"] & 1)'),
             ),
         ),
@@ -107,11 +127,15 @@ WRONG = {
         rules.test_an_outcome_stays_until_its_section_s_next_doorbell,
         (
             Change(
-                *(Mailbox, "_keep_outcomes", "outcome.clear.eq(rings[k])"),
+                Mailbox,
+                "_keep_outcomes",
+                "outcome.clear.eq(rings[k])",
                 "outcome.clear.eq(rings[k] | (self.unit_reset[k] if k < config.units else 0))",
             ),
             Change(
-                *(Model, "_take_unit_answers", "self._disconnected[unit] = 0"),
+                Model,
+                "_take_unit_answers",
+                "self._disconnected[unit] = 0",
                 "self._disconnected[unit] = 0; self._sections[unit].outcome.clear()",
             ),
         ),
@@ -120,11 +144,15 @@ WRONG = {
         boxed(rules.test_a_refused_write_leaves_a_running_command_alone),
         (
             Change(
-                *(Mailbox, "_write", "may_ring & free.replicate(self._config.sections)"),
+                Mailbox,
+                "_write",
+                "may_ring & free.replicate(self._config.sections)",
                 "may_ring",
             ),
             Change(
-                *(Model, "tick", "not self._refuses(write)"),
+                Model,
+                "tick",
+                "not self._refuses(write)",
                 '(not self._refuses(write) or write["address"] & 0x7F == 0)',
             ),
         ),
@@ -136,7 +164,9 @@ WRONG = {
             Change(Mailbox, "_write", "bytes_ & free.replicate(4)", "bytes_"),
             COMPLETED,
             Change(
-                *(Model, "tick", "not self._refuses(write)"),
+                Model,
+                "tick",
+                "not self._refuses(write)",
                 '(not self._refuses(write) or write["address"] & 0x7F >= 0x20)',
             ),
         ),

@@ -60,15 +60,15 @@ WRONG = {
         boxed(queues.test_every_section_aborts_while_no_abort_is_taken, queues.CONFIG),
         (
             Rewrite(
-                *(
-                    LaunchAnswers,
-                    "_send_aborts",
-                    "SyncFIFO(width=TICKET_BITS, depth=self._sections)",
-                ),
+                LaunchAnswers,
+                "_send_aborts",
+                "SyncFIFO(width=TICKET_BITS, depth=self._sections)",
                 "SyncFIFO(width=TICKET_BITS, depth=self._sections - 2)",
             ),
             Rewrite(
-                *(Model, "_serve", SENDS),
+                Model,
+                "_serve",
+                SENDS,
                 f"if len(self._aborts) < self._config.sections - 2:\n    {SENDS}",
             ),
         ),

@@ -75,7 +75,8 @@ WRONG = {
         (
             Change(LaunchAnswers, "_send_aborts", "~valid | self.abort.ready", "1"),
             Change(
-                *(Model, "_advance_aborts"),
+                Model,
+                "_advance_aborts",
                 'self._abort_shown is None or inputs["abort__ready"]',
                 "1",
             ),
@@ -104,11 +105,15 @@ WRONG = {
         boxed(rules.test_a_command_that_was_rung_before_the_mailbox_is_shut_is_handed_on),
         (
             Change(
-                *(Mailbox, "elaborate", "ringing.eq(rings.any())"),
+                Mailbox,
+                "elaborate",
+                "ringing.eq(rings.any())",
                 "ringing.eq(rings.any() & ~self.soft_reset_active)",
             ),
             Change(
-                *(Mailbox, "elaborate", "serving.eq(rings)"),
+                Mailbox,
+                "elaborate",
+                "serving.eq(rings)",
                 "serving.eq(rings & ~self.soft_reset_active.replicate(sections))",
             ),
             Change(Model, "tick", "judged is not None", "judged is not None and not self._shut"),
@@ -129,11 +134,15 @@ WRONG = {
         task_rules.test_a_completion_is_seen_from_the_next_cycle_on,
         (
             Change(
-                *(Mailbox, "_keep_outcomes", "outcome.error.eq(self.error[k])"),
+                Mailbox,
+                "_keep_outcomes",
+                "outcome.error.eq(self.error[k])",
                 'outcome.error.eq(before(m, f"late_{k}", self.error[k]))',
             ),
             Change(
-                *(Model, "_take_unit_answer", "self._ended.append(unit)"),
+                Model,
+                "_take_unit_answer",
+                "self._ended.append(unit)",
                 "self._ended = [unit]; self._take_unit_errors(inputs)",
             ),
         ),
@@ -142,7 +151,9 @@ WRONG = {
         boxed(task_rules.test_first_rule_that_holds_answers_a_write),
         (
             Change(
-                *(Mailbox, "_write", 'before(m, "rung", (here & (doorbell | rings)).any())'),
+                Mailbox,
+                "_write",
+                'before(m, "rung", (here & (doorbell | rings)).any())',
                 "Array(doorbell)[place]",
             ),
             Change(Model, "_refuses", " or self._sections[section].doorbell_before", ""),
@@ -152,7 +163,9 @@ WRONG = {
         boxed(rules.test_a_task_that_runs_when_the_mailbox_closes_ends_with_reset_and_nothing_else),
         (
             Change(
-                *(Mailbox, "_keep_outcomes", "self.done[k].valid & ~closed"),
+                Mailbox,
+                "_keep_outcomes",
+                "self.done[k].valid & ~closed",
                 "self.done[k].valid",
             ),
             Change(Model, "_take_unit_answers", "if not closed:", "if True:"),

@@ -141,10 +141,17 @@ def other_counts_case(config, seed):
     thorough_but(
         [("three_entries", True, 3000)],
         [
-            *(("tiny", True, 3000), ("default", True, 1500), ("three_entries", True, 3000)),
-            *(("tiny", False, 3000), ("one_entry", False, 3000), ("host_step", False, 3000)),
-            *(("warp_16", False, 2000), ("warp_64", False, 1000), ("many_threads", False, 6000)),
-            *(("warp_4", True, 1000), ("warp_2", True, 1000)),
+            ("tiny", True, 3000),
+            ("default", True, 1500),
+            ("three_entries", True, 3000),
+            ("tiny", False, 3000),
+            ("one_entry", False, 3000),
+            ("host_step", False, 3000),
+            ("warp_16", False, 2000),
+            ("warp_64", False, 1000),
+            ("many_threads", False, 6000),
+            ("warp_4", True, 1000),
+            ("warp_2", True, 1000),
         ],
     ),
 )

@@ -125,9 +125,22 @@ class Script(CommandScript):
 
 
 INPUTS = (
-    *("sent", "checked", "command", "abort__valid", "abort__payload", "clear_stream"),
-    *("launch_timeout", "no_sm", "decision__valid", "decision__payload", "ended__valid"),
-    *("ended__payload", "ended_number", "record_taken", "soft_reset_active", "restart"),
+    "sent",
+    "checked",
+    "command",
+    "abort__valid",
+    "abort__payload",
+    "clear_stream",
+    "launch_timeout",
+    "no_sm",
+    "decision__valid",
+    "decision__payload",
+    "ended__valid",
+    "ended__payload",
+    "ended_number",
+    "record_taken",
+    "soft_reset_active",
+    "restart",
 )
 
 

@@ -124,8 +124,10 @@ def test_in_a_soft_reset_a_suspended_launch_ends_a_cycle_before_its_stream_s_lis
     # Closed stands in 81, looked at in 82 to 85.
     assert [c for c in saw.pulses("record", "ticket") if c > 70] == [84, 85, 86, 87]
     assert list(saw.pulses("record", "ticket", "stream").values())[-4:] == [
-        *((1, 2), (2, 2)),
-        *((3, 3), (4, 3)),
+        (1, 2),
+        (2, 2),
+        (3, 3),
+        (4, 3),
     ]
 
 

@@ -265,20 +265,28 @@ def test_the_largest_block_is_let_through_and_the_next_is_refused(block, config)
 #: Rules that are wrong in the RTL, or in RTL and model alike.
 WRONG_LIMITS = {
     "the product of registers has a bit less": (
-        *("default,max_threads=1536", (LaunchCheck,)),
+        "default,max_threads=1536",
+        (LaunchCheck,),
         Rewrite(
-            *(LaunchCheck, "elaborate", "launch.warp_registers * warps"),
+            LaunchCheck,
+            "elaborate",
+            "launch.warp_registers * warps",
             "(launch.warp_registers * warps)[:-1]",
         ),
     ),
     "as many threads as there may be are refused": (
-        *("default", (LaunchCheck, Model)),
+        "default",
+        (LaunchCheck, Model),
         Rewrite(
-            *(LaunchCheck, "elaborate", "threads > self._config.max_threads"),
+            LaunchCheck,
+            "elaborate",
+            "threads > self._config.max_threads",
             "threads >= self._config.max_threads",
         ),
         Rewrite(
-            *(launch_check, "refusals", "block[0] * block[1] * block[2] > config.max_threads"),
+            launch_check,
+            "refusals",
+            "block[0] * block[1] * block[2] > config.max_threads",
             "block[0] * block[1] * block[2] >= config.max_threads",
         ),
     ),
@@ -315,8 +323,15 @@ def test_derived_fields_equal_the_reference(seed, name):
     assert result["registers"] == fields["warp_registers"] * count <= config.register_units
     assert (result["width_x"], result["width_y"], result["width_z"]) == tuple(widths(block))
     for name in (
-        *("code", "gx", "gy", "gz", "dx", "dy", "dz"),
-        *(*AMOUNT_FIELDS, "stream"),
+        "code",
+        "gx",
+        "gy",
+        "gz",
+        "dx",
+        "dy",
+        "dz",
+        *AMOUNT_FIELDS,
+        "stream",
     ):
         assert result[name] == fields[name]
 

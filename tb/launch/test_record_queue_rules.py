@@ -192,7 +192,11 @@ def test_the_words_of_a_failed_launch_and_of_a_preempt(queue):
         0xFEDC0001,
         1 << 24 | 5 << 18 | 1 << 17 | 3 << 14 | 2 << 8 | ErrorCode.SM_LOST,
         0x89ABCDEF,
-        *(0, 0, 100, 200, 300),
+        0,
+        0,
+        100,
+        200,
+        300,
     ]
     assert words(seen.port("oldest")[6]) == [0, 2 << 11, 1, 0x30002, 4, 0, 0, 7]
 

@@ -62,14 +62,28 @@ class Mirror(wiring.Component):
         bus = self.axil
         m.d.comb += self.seen.eq(
             Cat(
-                *(bus.aw.payload.addr, bus.aw.payload.prot, bus.aw.valid),
-                *(bus.w.payload.data, bus.w.payload.strb, bus.w.valid, bus.b.ready),
-                *(bus.ar.payload.addr, bus.ar.payload.prot, bus.ar.valid, bus.r.ready),
+                bus.aw.payload.addr,
+                bus.aw.payload.prot,
+                bus.aw.valid,
+                bus.w.payload.data,
+                bus.w.payload.strb,
+                bus.w.valid,
+                bus.b.ready,
+                bus.ar.payload.addr,
+                bus.ar.payload.prot,
+                bus.ar.valid,
+                bus.r.ready,
             )
         )
         m.d.comb += Cat(
-            *(bus.aw.ready, bus.w.ready, bus.b.payload, bus.b.valid, bus.ar.ready),
-            *(bus.r.payload.data, bus.r.payload.resp, bus.r.valid),
+            bus.aw.ready,
+            bus.w.ready,
+            bus.b.payload,
+            bus.b.valid,
+            bus.ar.ready,
+            bus.r.payload.data,
+            bus.r.payload.resp,
+            bus.r.valid,
         ).eq(self.sent)
         m.d.comb += self.echo.eq(self.level)
         for k in range(2):

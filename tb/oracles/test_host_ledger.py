@@ -57,8 +57,10 @@ def words(field):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        *((offers("bx"), "want"), (offers("block_number"), "block_number")),
-        *((words("code"), "nobody rang it"), (words("gx"), "nobody rang it|of")),
+        (offers("bx"), "want"),
+        (offers("block_number"), "block_number"),
+        (words("code"), "nobody rang it"),
+        (words("gx"), "nobody rang it|of"),
     ],
     ids=["bx", "block_number", "code", "gx"],
 )

@@ -187,4 +187,4 @@ def test_a_wait_that_is_never_over_is_told(monkeypatch):
 
 
 def test_slow_sms_change_nothing_here():
-    assert not problems(*((script := chained()), run(script, CONFIG, sm=slow(20)), CONFIG))
+    assert not problems((script := chained()), run(script, CONFIG, sm=slow(20)), CONFIG)

@@ -21,8 +21,11 @@ CASES = [(policy, reclaim, None) for policy in PREDICTED_POLICIES for reclaim in
 CASES += [(policy, reclaim, 16) for policy, reclaim, _ in CASES]
 #: Of these every launch is sent in stream 0; cycles more than in one line, at most.
 TRACES_IN_ONE_STREAM = (
-    *("stencil3d_shapes", "resnet50_infer", "two_streams_priority"),
-    *("llama_generate", "gpt2_generate"),
+    "stencil3d_shapes",
+    "resnet50_infer",
+    "two_streams_priority",
+    "llama_generate",
+    "gpt2_generate",
 )
 CYCLES_MORE = 4
 

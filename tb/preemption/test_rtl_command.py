@@ -20,8 +20,17 @@ from warploom_spec import WarploomError
 TWO = ("reset", "yield")
 #: What each mode's figures have, at least.
 KEYS = {
-    *("arrivals", "median", "p99", "max", "kills", "drains", "skips", "yields"),
-    *("blocks_run_again", "cycles_thrown_away", "low_finished_in_the_same_cycles"),
+    "arrivals",
+    "median",
+    "p99",
+    "max",
+    "kills",
+    "drains",
+    "skips",
+    "yields",
+    "blocks_run_again",
+    "cycles_thrown_away",
+    "low_finished_in_the_same_cycles",
 }
 
 

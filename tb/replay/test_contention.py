@@ -197,6 +197,12 @@ def test_no_block_takes_less_than_four_cycles() -> None:
 
 def test_rates_are_the_pages() -> None:
     assert [contention.rate(n, 3) for n in (0, 1, 3, 4, 5, 7, 64)] == [
-        *(65536, 65536, 65536, 49152, 39321, 28086, 3072),
+        65536,
+        65536,
+        65536,
+        49152,
+        39321,
+        28086,
+        3072,
     ]
     assert contention.block_work(np.array([1, 100]), 64, 3).tolist() == [4 * 65536, 307_200]

@@ -44,7 +44,10 @@ def command(ending: str, *arguments: str, **options: str) -> subprocess.Complete
             (said, PIPE_WIDTH)
             for said in (None, "", "0", "00", "-1", "abc", "1.5", "\u0663", "9" * 99)
         ),
-        *(("100", 100), ("0100", 100), ("1", LEAST_WIDTH), ("999999999", screen.MOST_WIDTH)),
+        ("100", 100),
+        ("0100", 100),
+        ("1", LEAST_WIDTH),
+        ("999999999", screen.MOST_WIDTH),
     ],
 )
 def test_columns_that_say_nothing_bound_no_table(

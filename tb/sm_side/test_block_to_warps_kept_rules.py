@@ -49,8 +49,12 @@ def test_a_kill_drops_the_blocks_of_its_own_place_alone(kind, place):
     ends = {12: ended(0, 3), 14: ended(2, 3)}
     seen = played(kind, offers, 20, killed=range(20), kill=2 - place, ends=ends)
     assert [(cycle, warp["slot"], warp["warp"]) for cycle, warp in warps_of(seen)] == [
-        *((1, 0, 0), (2, 0, 1), (3, 0, 2)),
-        *((7, 2, 0), (8, 2, 1), (9, 2, 2)),
+        (1, 0, 0),
+        (2, 0, 1),
+        (3, 0, 2),
+        (7, 2, 0),
+        (8, 2, 1),
+        (9, 2, 2),
     ]
     assert reports_of(seen) == [(7, 1, KILLED), (14, 0, OK), (16, 2, OK)]
 
@@ -70,7 +74,9 @@ def test_a_kill_counts_in_the_cycles_of_the_transfers_alone(kind):
         ends={11: ended(1, 3)},
     )
     assert [(cycle, warp["slot"]) for cycle, warp in warps_of(seen)] == [
-        *((4, 1), (8, 1), (9, 1)),
+        (4, 1),
+        (8, 1),
+        (9, 1),
         (11, 2),
     ]
     assert seen.port("block")[4:10] == [word] * 6
@@ -135,15 +141,21 @@ WRONG = {
         test_a_drop_does_not_wait_for_the_core,
         (
             Change(
-                *(BlockToWarps, "elaborate", "dropping & ~self.ended_valid"),
+                BlockToWarps,
+                "elaborate",
+                "dropping & ~self.ended_valid",
                 "dropping & ~self.ended_valid & self.warp.ready",
             ),
             Change(
-                *(Model, "tick", 'if not inputs["ended_valid"]'),
+                Model,
+                "tick",
+                'if not inputs["ended_valid"]',
                 'if not inputs["ended_valid"] and inputs["warp__ready"]',
             ),
             Change(
-                *(Model, "_end_of", "or not held.dropping"),
+                Model,
+                "_end_of",
+                "or not held.dropping",
                 'or not held.dropping or not inputs["warp__ready"]',
             ),
         ),
@@ -160,21 +172,29 @@ WRONG = {
         test_a_kill_counts_in_the_cycles_of_the_transfers_alone,
         (
             Change(
-                *(BlockToWarps, "_hand_on", "    m.d.comb += ["),
+                BlockToWarps,
+                "_hand_on",
+                "    m.d.comb += [",
                 "    met = Signal()\n"
                 "    m.d.sync += met.eq(held & ~takes & ~moves & (met | killed))\n"
                 "    m.d.comb += [",
             ),
             Change(
-                *(BlockToWarps, "_hand_on", "killed.eq(self.kill.bit_select(place, 1))"),
+                BlockToWarps,
+                "_hand_on",
+                "killed.eq(self.kill.bit_select(place, 1))",
                 "killed.eq(self.kill.bit_select(place, 1) | met)",
             ),
             Change(
-                *(Model, "_hand_on", '_is_killed(held.fields["place"], inputs)'),
+                Model,
+                "_hand_on",
+                '_is_killed(held.fields["place"], inputs)',
                 'getattr(held, "met", 0) or _is_killed(held.fields["place"], inputs)',
             ),
             Change(
-                *(Model, "tick", "    self._cycle += 1"),
+                Model,
+                "tick",
+                "    self._cycle += 1",
                 "    if held and not inputs['warp__ready']:\n"
                 "        held.met = getattr(held, 'met', 0) or "
                 "_is_killed(held.fields['place'], inputs)\n"
@@ -186,13 +206,17 @@ WRONG = {
         test_a_drop_that_waits_goes_on_after_the_kill,
         (
             Change(
-                *(BlockToWarps, "elaborate", "with m.If(drops):"),
+                BlockToWarps,
+                "elaborate",
+                "with m.If(drops):",
                 "with m.If(dropping & ~self.kill.any()):\n"
                 "        m.d.sync += [dropping.eq(0), self.warp.valid.eq(1)]\n"
                 "    with m.If(drops):",
             ),
             Change(
-                *(Model, "tick", "elif held.dropping:"),
+                Model,
+                "tick",
+                "elif held.dropping:",
                 "elif held.dropping and not inputs['kill']:\n"
                 "        held.dropping = bool(not inputs['ended_valid'])\n"
                 "        self._held = None if held.dropping else held\n"
@@ -204,12 +228,16 @@ WRONG = {
         test_a_report_does_not_wait_for_its_ready,
         (
             Change(
-                *(BlockToWarps, "_count", "m.d.sync += [\n        self.report.valid"),
+                BlockToWarps,
+                "_count",
+                "m.d.sync += [\n        self.report.valid",
                 "with m.If((counted_valid & over) | ~self.report.valid | self.report.ready): "
                 "m.d.sync += [\n        self.report.valid",
             ),
             Change(
-                *(Model, "tick", "if self._ended else None"),
+                Model,
+                "tick",
+                "if self._ended else None",
                 "if self._ended else None if inputs['report__ready'] else self._report",
             ),
         ),
@@ -218,11 +246,15 @@ WRONG = {
         test_counts_and_fates_stay_with_their_slots,
         (
             Change(
-                *(BlockToWarps, "_count", "total.status.eq(before.status | counted.status)"),
+                BlockToWarps,
+                "_count",
+                "total.status.eq(before.status | counted.status)",
                 "total.status.eq(before.status | counted.status | self.ended.status)",
             ),
             Change(
-                *(Model, "_count", "max(slot.fate, end.status, key=RANKS.index)"),
+                Model,
+                "_count",
+                "max(slot.fate, end.status, key=RANKS.index)",
                 "max(slot.fate, end.status, "
                 "BlockStatus.of(self._end.unpack(inputs['ended'])['status']), key=RANKS.index)",
             ),

@@ -154,8 +154,12 @@ def test_nothing_is_taken_and_no_end_counts_in_the_boot(play):
 def test_a_warp_a_cycle_and_one_cycle_without_between_two_blocks(play):
     seen = play([block(0), block(1)], 10)
     assert [(cycle, warp["slot"], warp["warp"]) for cycle, warp in warps_of(seen)] == [
-        *((1, 0, 0), (2, 0, 1), (3, 0, 2)),
-        *((5, 1, 0), (6, 1, 1), (7, 1, 2)),
+        (1, 0, 0),
+        (2, 0, 1),
+        (3, 0, 2),
+        (5, 1, 0),
+        (6, 1, 1),
+        (7, 1, 2),
     ]
 
 
@@ -170,7 +174,9 @@ def test_rows_wrap_and_warps_at_or_beyond_index_warps_have_no_indices(play):
     """The memory of `tiny` has 64 rows."""
     seen = play([block(0, index_address=62, index_warps=2)], 5)
     assert [(warp["row"], warp["indices"]) for _, warp in warps_of(seen)] == [
-        *((62, 1), (63, 1), (0, 0))
+        (62, 1),
+        (63, 1),
+        (0, 0),
     ]
 
 
@@ -232,7 +238,9 @@ def test_blocks_end_in_any_order_and_a_slot_begins_anew(play):
     }
     seen = play([block(0), block(1), block(0)], 25, ends=ends, hold=range(5, 14))
     assert reports_of(seen) == [
-        *((9 + WARPS_END, 1, OK), (10 + WARPS_END, 0, FAULT), (20 + WARPS_END, 0, OK))
+        (9 + WARPS_END, 1, OK),
+        (10 + WARPS_END, 0, FAULT),
+        (20 + WARPS_END, 0, OK),
     ]
 
 

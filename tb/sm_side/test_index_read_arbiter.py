@@ -341,11 +341,15 @@ def test_a_pointer_that_stays_where_nobody_else_waits_is_found(monkeypatch):
         ),
         (
             Rewrite(
-                *(IndexReadArbiter, "_turn", "m.If(has.any())"),
+                IndexReadArbiter,
+                "_turn",
+                "m.If(has.any())",
                 "m.If((has & (has - 1)).any())",
             ),
             Rewrite(
-                *(Model, "_choose", STAYS),
+                Model,
+                "_choose",
+                STAYS,
                 "if any(one for n, one in enumerate(self._requests) if n != self._turn):\n"
                 f"    {STAYS}",
             ),

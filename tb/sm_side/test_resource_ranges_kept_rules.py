@@ -152,11 +152,15 @@ WRONG = {
         test_a_row_that_begins_anew_has_no_free_ranges,
         (
             Change(
-                *(ResourceRanges, "_place", "with m.If(change):\n        m.d.sync += some.eq(0)"),
+                ResourceRanges,
+                "_place",
+                "with m.If(change):\n        m.d.sync += some.eq(0)",
                 "with m.If(change & lives.bit_select(current, 1)):\n        m.d.sync += some.eq(0)",
             ),
             Change(
-                *(Rows, "change", "self._size, self._stack = size, []"),
+                Rows,
+                "change",
+                "self._size, self._stack = size, []",
                 "self._size = size\n"
                 "    self._stack = [] if self._rows[1 - self._current].live else self._stack",
             ),
@@ -166,11 +170,15 @@ WRONG = {
         test_a_kill_takes_no_range_from_a_block_in_placed,
         (
             Change(
-                *(ResourceRanges, "_place", "Mux(ranged, read"),
+                ResourceRanges,
+                "_place",
+                "Mux(ranged, read",
                 "Mux(ranged & ~self.kill.bit_select(self.o.payload.place, 1), read",
             ),
             Change(
-                *(Model, "outputs", '"o__payload": self._placed,'),
+                Model,
+                "outputs",
+                '"o__payload": self._placed,',
                 f'"o__payload": None if self._placed is None else {WITHOUT_RANGES},',
             ),
         ),
@@ -179,11 +187,15 @@ WRONG = {
         test_a_range_is_free_however_its_block_ended,
         (
             Change(
-                *(ResourceRanges, "_free", "reported.eq(self.report_valid)"),
+                ResourceRanges,
+                "_free",
+                "reported.eq(self.report_valid)",
                 "reported.eq(self.report_valid & (self.report.status != 2))",
             ),
             Change(
-                *(Model, "_reported", 'if not inputs["report_valid"]:'),
+                Model,
+                "_reported",
+                'if not inputs["report_valid"]:',
                 'if not inputs["report_valid"] or '
                 'self._report.unpack(inputs["report"])["status"] == 2:',
             ),
@@ -203,13 +215,17 @@ WRONG = {
         (
             Change(ResourceRanges, "_place", "m.If(up ^ down)", "m.If(up | down)"),
             Change(
-                *(ResourceRanges, "_place", "down.replicate(len(count) - 1)"),
+                ResourceRanges,
+                "_place",
+                "down.replicate(len(count) - 1)",
                 "(down & ~up).replicate(len(count) - 1)",
             ),
             Change(Rows, "free", "freed: Range)", "freed: Range, comes: bool)"),
             Change(Rows, "free", "live -= 1", "live -= not comes"),
             Change(
-                *(Model, "tick", "self._rows.free(freed)"),
+                Model,
+                "tick",
+                "self._rows.free(freed)",
                 "self._rows.free(freed, bool(block and leaves and not killed))",
             ),
         ),
@@ -218,7 +234,9 @@ WRONG = {
         test_a_size_is_that_of_the_words_in_the_cycle_of_the_transfer,
         (
             Change(
-                *(ResourceRanges, "_measure", "Mux(self.offer.payload.place, self"),
+                ResourceRanges,
+                "_measure",
+                "Mux(self.offer.payload.place, self",
                 "Mux(arrived.place, self",
             ),
             Change(
@@ -228,7 +246,9 @@ WRONG = {
                 "m.d.comb += part.eq(term)",
             ),
             Change(
-                *(Model, "_move", "self._measured, self._arrived = self._arrived, None"),
+                Model,
+                "_move",
+                "self._measured, self._arrived = self._arrived, None",
                 f"self._measured, self._arrived = {RESIZED}, None",
             ),
         ),

@@ -28,7 +28,9 @@ LITERALLY = {
     "RECORD7": (0x05C, "ro", False, {"made": (31, 0)}),
     "REFUSED": (0x060, "ro", False, {"value": (31, 0)}),
     "PARAMS3": (
-        *(0x06C, "ro", False),
+        0x06C,
+        "ro",
+        False,
         {"queue_depth": (7, 0), "priority_bits": (11, 8), "launch_waits": (15, 12)},
     ),
     "CLEAR_STREAM": (0x070, "wo", True, {"stream": (7, 0)}),

@@ -40,8 +40,17 @@ PRESET_TABLE = {
     "large": (132, 32, 32, 64, 256, 1824, 32, 1024, (31, 16, 16), 8, 4096, 4),
 }
 PRESET_FIELDS = (
-    *("sms", "warp_size", "block_slots", "warp_slots", "register_units", "shared_units"),
-    *("barriers", "max_threads", "grid_bits", "history_entries", "index_memory_warps"),
+    "sms",
+    "warp_size",
+    "block_slots",
+    "warp_slots",
+    "register_units",
+    "shared_units",
+    "barriers",
+    "max_threads",
+    "grid_bits",
+    "history_entries",
+    "index_memory_warps",
     "inline_args",
 )
 

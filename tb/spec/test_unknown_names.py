@@ -89,5 +89,8 @@ def test_fates_stops_and_statuses_without_a_rule_are_refused(
 
 def test_a_status_without_a_name_counts_as_a_fault() -> None:
     assert [BlockStatus.of(number) for number in range(4)] == [
-        *(BlockStatus.OK, BlockStatus.FAULT, BlockStatus.KILLED, BlockStatus.FAULT)
+        BlockStatus.OK,
+        BlockStatus.FAULT,
+        BlockStatus.KILLED,
+        BlockStatus.FAULT,
     ]

@@ -44,7 +44,15 @@ def test_eight_workers_get_every_answer_right(tmp_path, algorithm, simulator):
 def test_a_leaf_over_all_units_of_a_worker(tmp_path):
     figures = run(
         tmp_path,
-        *("n_queens", "--workers", 2, "--units", 4, "--size", 6, "--mapping", "one_to_many"),
+        "n_queens",
+        "--workers",
+        2,
+        "--units",
+        4,
+        "--size",
+        6,
+        "--mapping",
+        "one_to_many",
     )
     assert figures["rounds"] == 2 * figures["leaves"]
 

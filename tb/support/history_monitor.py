@@ -17,8 +17,14 @@ from warploom_spec import Config, layouts, timing
 
 #: Rare events that a test may demand: why a configuration waits, and what else happens to it.
 EVENTS = (
-    *("wait_overlap", "wait_victim", "wait_generating", "wait_count", "wait_answers"),
-    *("entry_dropped", "release_with_acceptance", "cancel"),
+    "wait_overlap",
+    "wait_victim",
+    "wait_generating",
+    "wait_count",
+    "wait_answers",
+    "entry_dropped",
+    "release_with_acceptance",
+    "cancel",
 )
 
 Values = Mapping[str, int]

@@ -33,7 +33,9 @@ INDEX_ITERATOR = index_iterator.PLANTED | {
 #: ``wrong_width``: a word loses the highest bit of y.
 INDEX_PACKER = index_packer.PLANTED | {
     "wrong_width": Change(
-        *(IndexPacker, "elaborate", "word.eq(placed)"),
+        IndexPacker,
+        "elaborate",
+        "word.eq(placed)",
         "word.eq(placed & ~((1 << (lanes.width_x + lanes.width_y)) >> 1))",
     ),
 }
@@ -52,24 +54,34 @@ INDEX_MEMORY = index_memory.PLANTED | {
 #: first one's.
 BLOCK_DISPATCHER = {
     "overcommit": Change(
-        *(FitTable, "_take", "bits = capacity.bit_length() + 1"),
+        FitTable,
+        "_take",
+        "bits = capacity.bit_length() + 1",
         'capacity += resource == "warps"; bits = capacity.bit_length() + 1',
     ),
     "wrong_slot": Change(
-        *(SmPort, "_offer", "slot.eq(slots.front.slot)"),
+        SmPort,
+        "_offer",
+        "slot.eq(slots.front.slot)",
         "slot.eq(Mux(slots.front.slot == 1, 0, slots.front.slot))",
     ),
     "pointer": Change(round_robin, "rotating", "m.If(advance)", "m.If(advance & some_ahead)"),
     "late_return": Change(
-        *(SmPort, "elaborate", "returned.eq(self.events.hits)"),
+        SmPort,
+        "elaborate",
+        "returned.eq(self.events.hits)",
         "returned.eq((late := Signal(2), m.d.sync.__iadd__(late.eq(self.events.hits)))[0])",
     ),
     "stream_order": Change(
-        *(ResidentPlaces, "_choose", "words[0].stream == words[1].stream"),
+        ResidentPlaces,
+        "_choose",
+        "words[0].stream == words[1].stream",
         "words[0].stream != words[1].stream",
     ),
     "stale_address": Change(
-        *(ResidentPlaces, "_queue", "offered.eq(following.offered)"),
+        ResidentPlaces,
+        "_queue",
+        "offered.eq(following.offered)",
         "[offered.eq(following.offered), offered.index_address.eq(Mux(self.walk.place,"
         " offered.index_address, following.offered.index_address))]",
     ),
@@ -99,23 +111,31 @@ REPLAYED = {
     ),
     # With a host each SM has a port of its own: the answers go to the wrong one.
     "another_sm": Change(
-        *(IndexReadArbiter, "_answer", "asked.o.payload & self.answered.replicate(sms)"),
+        IndexReadArbiter,
+        "_answer",
+        "asked.o.payload & self.answered.replicate(sms)",
         "asked.o.payload[::-1] & self.answered.replicate(sms)",
     ),
     # What a host alone sees.
     "cycles": Change(
-        *(RecordQueue, "elaborate", "write.data[name].eq(self.record[name])"),
+        RecordQueue,
+        "elaborate",
+        "write.data[name].eq(self.record[name])",
         "write.data[name].eq(self.record[name] << 1)",
     ),
     "another_record": Change(
         RecordQueue, "elaborate", "write.addr.eq(write.addr + 1)", "write.addr.eq(2)"
     ),
     "offered": Change(
-        *(RecordQueue, "elaborate", "self.oldest[name].eq(read.data[name])"),
+        RecordQueue,
+        "elaborate",
+        "self.oldest[name].eq(read.data[name])",
         'self.oldest[name].eq(read.data[name] & (name != "offered"))',
     ),
     "ticket": Change(
-        *(Mailbox, "_keep_answers", "self._address(self.read.address)[1]"),
+        Mailbox,
+        "_keep_answers",
+        "self._address(self.read.address)[1]",
         "1 ^ self._address(self.read.address)[1]",
     ),
     "number": Change(
@@ -123,7 +143,8 @@ REPLAYED = {
     ),
     "level": Change(HostRegisters, "_interrupt", "self.records >= threshold", "self.records != 0"),
     "status": Change(
-        *(HostRegisters, "_interrupt"),
+        HostRegisters,
+        "_interrupt",
         '{"IRQ_ENABLE": enable, "IRQ_STATUS": status, "IRQ_THRESHOLD": threshold}',
         '{"IRQ_ENABLE": enable, "IRQ_STATUS": status[1:] << 1, "IRQ_THRESHOLD": threshold}',
     ),

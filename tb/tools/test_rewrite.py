@@ -24,9 +24,14 @@ from warploom_dev.rewrite import Rewrite
 LIMIT = 10
 #: Modules whose rules are planted by their structure.
 PLANTED = (
-    *(test_driver_wrong_rules, test_execution_unit_wrong_rules, test_front_end_units),
-    *(test_host_registers_wrong_rules, test_mailbox_queues_wrong_rules),
-    *(test_block_dispatcher_wrong_rules, test_kernel_queue, test_launch_path),
+    test_driver_wrong_rules,
+    test_execution_unit_wrong_rules,
+    test_front_end_units,
+    test_host_registers_wrong_rules,
+    test_mailbox_queues_wrong_rules,
+    test_block_dispatcher_wrong_rules,
+    test_kernel_queue,
+    test_launch_path,
     test_record_queue,
 )
 

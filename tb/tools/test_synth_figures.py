@@ -23,20 +23,26 @@ from warploom_spec.config import ORDER_TABLE_POLICIES
 
 ROOT = Path(__file__).parents[2]
 FIELDS = {
-    *("block", "config", "policy", "reclaim", "device", "lut4", "ccu2c", "dpr16x4", "lut4eq"),
-    *(
-        "ff",
-        "ebr",
-        "dsp",
-        "fmax_mhz",
-        "fmax_each",
-        "seeds",
-        "placed_by",
-        "port_bits",
-        "netlist_hash",
-        "recipe_hash",
-        "stale",
-    ),
+    "block",
+    "config",
+    "policy",
+    "reclaim",
+    "device",
+    "lut4",
+    "ccu2c",
+    "dpr16x4",
+    "lut4eq",
+    "ff",
+    "ebr",
+    "dsp",
+    "fmax_mhz",
+    "fmax_each",
+    "seeds",
+    "placed_by",
+    "port_bits",
+    "netlist_hash",
+    "recipe_hash",
+    "stale",
 }
 STREAM = 2  # valid and ready
 

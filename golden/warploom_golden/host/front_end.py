@@ -25,8 +25,13 @@ Inputs = dict[str, int]
 
 #: What HostRegisters shows of LaunchPath, under the same names.
 PATH_STATE = (
-    *("room", "lost", "dispatch_error", "dispatch_error_count", "index_error"),
-    *("index_error_count", *(f"stall_{cause}" for cause in STALL_CAUSES)),
+    "room",
+    "lost",
+    "dispatch_error",
+    "dispatch_error_count",
+    "index_error",
+    "index_error_count",
+    *(f"stall_{cause}" for cause in STALL_CAUSES),
 )
 #: AXI4-Lite's channels, and what the host drives of them.
 BUS_INPUTS = (

@@ -79,8 +79,13 @@ class IndexGenerator:
         filter_ = {
             name: inputs[name]
             for name in (
-                *("i__payload", "i__valid", "cancel", "decision__ready", "done__ready"),
-                *("release__payload", "release__valid"),
+                "i__payload",
+                "i__valid",
+                "cancel",
+                "decision__ready",
+                "done__ready",
+                "release__payload",
+                "release__valid",
             )
         } | {"o__ready": lanes["i__ready"] or 0, "finished": int(last)}
         outputs = self.filter.outputs(filter_)

@@ -22,16 +22,33 @@ CLOCK_BITS = 64
 LOW_CLOCK = (1 << 32) - 1
 #: Ports that are KernelQueue's own, as they are.
 QUEUE_INPUTS = (
-    *("command", "abort__valid", "abort__payload", "clear_stream", "launch_timeout"),
-    *("soft_reset_active", "restart"),
+    "command",
+    "abort__valid",
+    "abort__payload",
+    "clear_stream",
+    "launch_timeout",
+    "soft_reset_active",
+    "restart",
 )
 QUEUE_OUTPUTS = (
-    *("room", "answer", "command_answer", "abort__ready", "abort_answer"),
-    *("put_back", "timeline", "record", "idle"),
+    "room",
+    "answer",
+    "command_answer",
+    "abort__ready",
+    "abort_answer",
+    "put_back",
+    "timeline",
+    "record",
+    "idle",
 )
 #: Outputs of the dispatcher that only KernelQueue reads.
 DISPATCHER_INNER = (
-    *("launch__ready", "ended__valid", "ended__payload", "ended_number", "started", "yields"),
+    "launch__ready",
+    "ended__valid",
+    "ended__payload",
+    "ended_number",
+    "started",
+    "yields",
 )
 #: Outputs of the index generator that are the whole's, as they are.
 INDEX_OUTPUTS = ("written", "written_valid", "read__ready", "data__payload", "data__valid")

@@ -22,8 +22,13 @@ class LaunchFlags(wiring.Signature):
 
     def __init__(self) -> None:
         names = (
-            *("started", "exhausted", "stop_kill"),
-            *("fault", "killed", "sm_loss", "no_sm_left"),
+            "started",
+            "exhausted",
+            "stop_kill",
+            "fault",
+            "killed",
+            "sm_loss",
+            "no_sm_left",
         )
         super().__init__({name: Out(2) for name in names})
 

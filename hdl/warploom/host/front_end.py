@@ -210,7 +210,9 @@ class FrontEnd(wiring.Component):
             ]
         for name in (
             *(f"stall_{cause}" for cause in STALL_CAUSES),
-            *("dispatch_error", "dispatch_error_count", *index_errors),
+            "dispatch_error",
+            "dispatch_error_count",
+            *index_errors,
         ):
             m.d.comb += getattr(registers, name).eq(getattr(path, name))
 

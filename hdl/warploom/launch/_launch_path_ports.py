@@ -9,7 +9,12 @@ from warploom_spec import STALL_CAUSES, Config, layouts, timing
 
 #: Ports of the dispatcher that are its user's own, where the dispatcher has them.
 DISPATCHER_PORTS: Final = (
-    *("enable", "lost", "words", "offer", "report", "kill"),
+    "enable",
+    "lost",
+    "words",
+    "offer",
+    "report",
+    "kill",
     *(f"stall_{cause}" for cause in STALL_CAUSES),
     "order_table",
 )

@@ -144,7 +144,10 @@ def lists(m: Module, q: QueueParts) -> None:
         (streams.begins, begins, its["stream"], its["number"], its["entry"]),
         (
             jobs.passing,
-            *(jobs.passes, jobs.picked, jobs.number, jobs.head),
+            jobs.passes,
+            jobs.picked,
+            jobs.number,
+            jobs.head,
         ),
     ]
     m.d.sync += streams.new_heads.eq(streams["first"])
@@ -176,8 +179,11 @@ def lists(m: Module, q: QueueParts) -> None:
             q.heads.entry[k + 1].eq(following),
             streams.meets_boundary[k].eq(
                 q.boundaries.meets(
-                    *(m, number, entry),
-                    *(hit(stream, streams.at_tail), hit(stream, streams["single"])),
+                    m,
+                    number,
+                    entry,
+                    hit(stream, streams.at_tail),
+                    hit(stream, streams["single"]),
                 )
             ),
         ]

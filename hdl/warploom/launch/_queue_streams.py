@@ -44,17 +44,23 @@ class StreamEvents:
     def __post_init__(self) -> None:
         one_bit = ("enters_ready", "enters_after", "loaded_after", "next_after", "again")
         vectors = (
-            *("enters", "chosen", "goes_on"),
-            *(
-                "head_back",
-                "head_kept",
-                "head_ends",
-                "loads",
-                "next_loads",
-                "breaks",
-                "mends",
-            ),
-            *("holds", "resumes", "asks_resume", "aborts", "settling", "comes", "aborting"),
+            "enters",
+            "chosen",
+            "goes_on",
+            "head_back",
+            "head_kept",
+            "head_ends",
+            "loads",
+            "next_loads",
+            "breaks",
+            "mends",
+            "holds",
+            "resumes",
+            "asks_resume",
+            "aborts",
+            "settling",
+            "comes",
+            "aborting",
         )
         self.suspends = [Signal(self.streams, name=f"suspends_{k}") for k in range(2)]
         for name in one_bit:
@@ -142,8 +148,15 @@ class QueueStreams:
         self.unfinished = Signal(shape.streams, name="unfinished")
         # States in the next cycle, without the choice of this one.
         nexts = (
-            *("has", "bounded", "head_ended", "loaded", "handed", "held", "broken"),
-            *("started_0", "started_1"),
+            "has",
+            "bounded",
+            "head_ended",
+            "loaded",
+            "handed",
+            "held",
+            "broken",
+            "started_0",
+            "started_1",
         )
         self.nexts = {name: Signal(shape.streams, name=f"{name}_next") for name in nexts}
         self.priority_next = [
@@ -151,9 +164,19 @@ class QueueStreams:
         ]
         # What follows.
         follows = (
-            *("has", "single", "first", "ready", "ahead", "resumable"),
-            *("any_started", "any_suspended", "resume_slot"),
-            *("first_free", "leaves_any", "busy", "displaces"),
+            "has",
+            "single",
+            "first",
+            "ready",
+            "ahead",
+            "resumable",
+            "any_started",
+            "any_suspended",
+            "resume_slot",
+            "first_free",
+            "leaves_any",
+            "busy",
+            "displaces",
         )
         self.follows = {name: Signal(shape.streams, name=f"{name}_streams") for name in follows}
 

@@ -14,10 +14,23 @@ from warploom_spec.resources import AMOUNT_FIELDS, BLOCK_AMOUNTS
 
 #: Fields that leave as they came, cut to the width that the configuration needs.
 _KEPT: Final = (
-    *("code", "arguments", "address_space"),
-    *("gx", "gy", "gz", "dx", "dy", "dz", "index_address"),
+    "code",
+    "arguments",
+    "address_space",
+    "gx",
+    "gy",
+    "gz",
+    "dx",
+    "dy",
+    "dz",
+    "index_address",
     *AMOUNT_FIELDS,
-    *("stream", "after_previous", "priority", "idempotent", "mode", "table"),
+    "stream",
+    "after_previous",
+    "priority",
+    "idempotent",
+    "mode",
+    "table",
 )
 #: Fields of the answer that a refused launch has.
 _ANSWER: Final = ("error", "argument")
@@ -238,8 +251,10 @@ class LaunchCheck(wiring.Component):
     def _axis_error(self, m: Module, enabled: Value, bits: Value) -> _Error:
         """Register the lowest error of an axis. Its codes are below all others."""
         codes = (
-            *(ErrorCode.GRID_ZERO, ErrorCode.GRID_RANGE),
-            *(ErrorCode.BLOCK_ZERO, ErrorCode.BLOCK_RANGE),
+            ErrorCode.GRID_ZERO,
+            ErrorCode.GRID_RANGE,
+            ErrorCode.BLOCK_ZERO,
+            ErrorCode.BLOCK_RANGE,
         )
         code: Value = C(0, len(self.o.payload.error))
         axis: Value = C(0, 2)

@@ -23,11 +23,21 @@ _PERSISTENT: Final = "persistent"
 _HALF: Final = 32
 #: KernelQueue's ports that are LaunchPath's, too.
 _QUEUE_INPUTS: Final = (
-    *("command", "clear_stream", "launch_timeout", "soft_reset_active", "restart"),
+    "command",
+    "clear_stream",
+    "launch_timeout",
+    "soft_reset_active",
+    "restart",
 )
 _QUEUE_OUTPUTS: Final = (
-    *("room", "answer", "command_answer", "abort_answer"),
-    *("put_back", "timeline", "record", "idle"),
+    "room",
+    "answer",
+    "command_answer",
+    "abort_answer",
+    "put_back",
+    "timeline",
+    "record",
+    "idle",
 )
 
 

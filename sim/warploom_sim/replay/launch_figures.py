@@ -15,13 +15,31 @@ from warploom_spec import ErrorCode, Fate
 
 #: Columns of cycles: nothing stands for `NEVER`.
 CYCLES: Final = (
-    *("arrival", "transfer", "first_offer", "last_offer", "last_report", "end", "cycles"),
-    *("latency", "after_last_offer"),
+    "arrival",
+    "transfer",
+    "first_offer",
+    "last_offer",
+    "last_report",
+    "end",
+    "cycles",
+    "latency",
+    "after_last_offer",
 )
 #: Every figure of a launch, in order; the CSV has `trace` before them.
 FIGURES: Final = (
-    *("launch", "name", "stream", *CYCLES, "sm_time_lost", "blocks", "blocks_per_cycle"),
-    *("history_hit", "fate", "refusal", "recorded_us", "replayed_us", "error_percent"),
+    "launch",
+    "name",
+    "stream",
+    *CYCLES,
+    "sm_time_lost",
+    "blocks",
+    "blocks_per_cycle",
+    "history_hit",
+    "fate",
+    "refusal",
+    "recorded_us",
+    "replayed_us",
+    "error_percent",
 )
 
 

@@ -76,8 +76,17 @@ def view(config: Config) -> dict[str, list[Shown | Fields]]:
     """Return what the view shows, by the names of its groups."""
     places = range(PLACES)
     launch = (
-        *("code", "gx", "gy", "gz", "dx", "dy", "dz"),
-        *("warp_registers", "shared", "stream", "priority"),
+        "code",
+        "gx",
+        "gy",
+        "gz",
+        "dx",
+        "dy",
+        "dz",
+        "warp_registers",
+        "shared",
+        "stream",
+        "priority",
     )
     words = ("ticket", "code", "gx", "gy", "gz", "warps")
     descriptor, answer = queue_packets.queued_launch(config), queue_packets.queue_answer(config)

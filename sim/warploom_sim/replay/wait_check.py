@@ -21,8 +21,11 @@ _WAITS: Final = ("cudaStreamWaitEvent", "cuStreamWaitEvent")
 _RECORDS: Final = ("cudaEventRecordWithFlags", "cudaEventRecord")
 #: What is read of the profiler's event of a wait.
 _IDS: Final = (
-    *("stream", "device", "wait_on_stream"),
-    *("wait_on_cuda_event_record_corr_id", "wait_on_cuda_event_id"),
+    "stream",
+    "device",
+    "wait_on_stream",
+    "wait_on_cuda_event_record_corr_id",
+    "wait_on_cuda_event_id",
 )
 
 

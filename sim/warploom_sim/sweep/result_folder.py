@@ -19,8 +19,12 @@ from warploom_spec.extras import need
 _COUNTS: Final = ("launches", "refused", "killed", "blocks", "cycles")
 #: Figures of a run that are no whole numbers, in the order of its row.
 _SHARES: Final = (
-    *("blocks_per_cycle", "rate_by_time_scale"),
-    *("recorded_us", "replayed_us", "error_percent", "launch_error_percent"),
+    "blocks_per_cycle",
+    "rate_by_time_scale",
+    "recorded_us",
+    "replayed_us",
+    "error_percent",
+    "launch_error_percent",
 )
 #: What a finished run is: its identity and its figures, as `warploom compare --json` has them.
 Row = dict[str, Any]

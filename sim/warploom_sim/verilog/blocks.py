@@ -50,8 +50,14 @@ BLOCKS: Final[dict[str, Factory]] = {
 
 #: Blocks that are there only where something makes indices.
 INDEX_BLOCKS: Final = (
-    *("config_filter", "index_iterator", "index_packer", "index_unpacker", "index_memory"),
-    *("index_generator", "incremental_scheduler", "index_read_arbiter"),
+    "config_filter",
+    "index_iterator",
+    "index_packer",
+    "index_unpacker",
+    "index_memory",
+    "index_generator",
+    "incremental_scheduler",
+    "index_read_arbiter",
 )
 #: The index generator that ends at the packer, for a user who has a memory.
 BARE_INDEX_GENERATOR: Final = _block("index", "IndexGenerator", memory=False)

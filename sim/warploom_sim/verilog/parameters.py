@@ -12,16 +12,41 @@ _HISTORY: Final = (*_PACKED, "history_entries", "reference_bits", "step_from_hos
 _SM: Final = ("block_slots", "warp_slots", "register_units", "shared_units", "barriers")
 _LAUNCH: Final = ("inline_args", "stream_bits", "priority_bits", "max_tables")
 _DISPATCHER: Final = (
-    *("warp_size", "max_threads", "index_memory_warps", *_SM, *_LAUNCH, "grid_bits"),
-    *("sms", "task_bits", "history_entries", "policy", "reclaim", "kill_timeout", "sm_kill"),
+    "warp_size",
+    "max_threads",
+    "index_memory_warps",
+    *_SM,
+    *_LAUNCH,
+    "grid_bits",
+    "sms",
+    "task_bits",
+    "history_entries",
+    "policy",
+    "reclaim",
+    "kill_timeout",
+    "sm_kill",
 )
 _BEFORE_A_CORE: Final = (
-    *("warp_size", "max_threads", "index_memory_warps", *_SM, "inline_args", "grid_bits"),
+    "warp_size",
+    "max_threads",
+    "index_memory_warps",
+    *_SM,
+    "inline_args",
+    "grid_bits",
     "task_bits",
 )
 _QUEUE: Final = (
-    *("warp_size", "max_threads", "index_memory_warps", *_SM, *_LAUNCH, "grid_bits"),
-    *("history_entries", "sm_kill", "queue_depth", "launch_waits", "step_from_host"),
+    "warp_size",
+    "max_threads",
+    "index_memory_warps",
+    *_SM,
+    *_LAUNCH,
+    "grid_bits",
+    "history_entries",
+    "sm_kill",
+    "queue_depth",
+    "launch_waits",
+    "step_from_host",
 )
 _MAILBOX: Final = (
     *_LAUNCH,

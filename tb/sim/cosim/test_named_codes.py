@@ -25,7 +25,7 @@ from warploom_spec.host_registers import register_addresses
 
 TINY = preset("tiny")
 WRONG_CODE = Change(
-    *(Verdict, "elaborate", "(~known, HostError.BAD_OPCODE)"), "(~known, HostError.DISCONNECTED)"
+    Verdict, "elaborate", "(~known, HostError.BAD_OPCODE)", "(~known, HostError.DISCONNECTED)"
 )
 WRONG_FATE = Change(
     LaunchEnd, "_record", "fate.eq(int(Fate.FINISHED))", "fate.eq(int(Fate.KILLED))"

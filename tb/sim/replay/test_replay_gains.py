@@ -277,5 +277,8 @@ def test_where_nothing_helps_the_advice_says_so() -> None:
 
 def test_no_gain_has_a_minus_before_a_zero() -> None:
     assert [replay_gains.said(percent) for percent in (-0.02, 0.04, -0.06, 12.34)] == [
-        *("0.0", "0.0", "-0.1", "12.3"),
+        "0.0",
+        "0.0",
+        "-0.1",
+        "12.3",
     ]

@@ -213,9 +213,7 @@ def test_pairs_are_the_transitive_reduction_of_all_waits(seed: int) -> None:
     for _ in range(60):
         count = rng.randint(5, 40)
         launches = [
-            KernelLaunch(
-                *(n, "k", (1, 1, 1), (32, 1, 1), 16, 0), 10.0 * n, 5.0, rng.randrange(4), 0
-            )
+            KernelLaunch(n, "k", (1, 1, 1), (32, 1, 1), 16, 0, 10.0 * n, 5.0, rng.randrange(4), 0)
             for n in range(count)
         ]
         began = [float(n) for n in range(count)]

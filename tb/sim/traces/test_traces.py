@@ -202,7 +202,12 @@ def test_a_gzip_with_damaged_data(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "field",
     [
-        *("grid", "block", "registers per thread", "shared memory", "stream", "correlation"),
+        "grid",
+        "block",
+        "registers per thread",
+        "shared memory",
+        "stream",
+        "correlation",
         "device",
     ],
 )

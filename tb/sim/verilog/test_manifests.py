@@ -21,8 +21,16 @@ PACKAGE = "warploom_pkg.sv"
 BENCH = "front_end_bench.v"
 #: Keys of a manifest and of a group of files, from Bender's book (manifest, sources), 0.32.
 BENDER_KEYS = {
-    *("package", "remotes", "dependencies", "dev_dependencies", "sources", "export_include_dirs"),
-    *("frozen", "workspace", "plugins", "vendor_package"),
+    "package",
+    "remotes",
+    "dependencies",
+    "dev_dependencies",
+    "sources",
+    "export_include_dirs",
+    "frozen",
+    "workspace",
+    "plugins",
+    "vendor_package",
 }
 GROUP_KEYS = {"files", "target", "include_dirs", "defines"}
 #: The locked Yosys has no Tcl: it runs the commands that stand in FuseSoC's two scripts.
@@ -173,7 +181,10 @@ def test_the_manifests_are_delivered_with_the_core_alone(delivered: Path, tmp_pa
     assert {path.name for path in (tmp_path / "tiny").iterdir()} == {"grid_walker.v", PACKAGE}
     assert {path.name for path in delivered.iterdir()} == {
         *RTL,
-        *(BENCH, PACKAGE, "warploom.core", "Bender.yml"),
+        BENCH,
+        PACKAGE,
+        "warploom.core",
+        "Bender.yml",
     }
 
 

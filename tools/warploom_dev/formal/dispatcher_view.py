@@ -381,8 +381,11 @@ class OneLaunch:
         ).any()
         with m.If(picked):
             m.d.sync += [
-                *(self.place.eq(ports.place), self.launch.eq(ports.given), self.followed.eq(1)),
-                *(self.started.eq(0), self.exhausted.eq(0)),
+                self.place.eq(ports.place),
+                self.launch.eq(ports.given),
+                self.followed.eq(1),
+                self.started.eq(0),
+                self.exhausted.eq(0),
                 self.waits.eq(other & same_stream & ports.given.after_previous),
                 self.older.eq(~other),
                 self.disturbed.eq(failed | dut.lost.any()),

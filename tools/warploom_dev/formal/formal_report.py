@@ -21,7 +21,14 @@ _BEGIN: Final = "<!-- Written by `python -m warploom_dev formal --update`. -->"
 
 Row = dict[str, Any]
 _HEADINGS: Final = (
-    *("block", "size", "what holds", "proof", "s", "seeded bug", "found in", "cover"),
+    "block",
+    "size",
+    "what holds",
+    "proof",
+    "s",
+    "seeded bug",
+    "found in",
+    "cover",
     "reached in",
 )
 _ASSUMED: Final = ("block", "given of its inputs", "checked as", "proof there")

@@ -13,8 +13,13 @@ from warploom_dev.verification import plan
 
 #: All of them, in the repository.
 PAGES: Final = (
-    *(synth_report.PAGE, *costs.PAGES, mutate_report.PAGE, coverage_report.PAGE),
-    *(formal_report.PAGE, plan.PAGE, readme.PAGE),
+    synth_report.PAGE,
+    *costs.PAGES,
+    mutate_report.PAGE,
+    coverage_report.PAGE,
+    formal_report.PAGE,
+    plan.PAGE,
+    readme.PAGE,
 )
 
 

@@ -14,7 +14,12 @@ from warploom_dev.pages import markdown_table, section_replaced
 PAGE: Final = Path("docs/tools/mutate.md")
 _BEGIN: Final = "<!-- Written by `python -m warploom_dev mutate --update`. -->"
 _HEADINGS: Final = (
-    *("block", "mutants", "killed", "rate", "equivalent beside", "bench cycles"),
+    "block",
+    "mutants",
+    "killed",
+    "rate",
+    "equivalent beside",
+    "bench cycles",
     "median kill, cycle",
 )
 
@@ -52,7 +57,12 @@ def survivors_table(rows: Iterable[Row]) -> Table:
     """Return one line for each survivor."""
     table = Table(title="Survivors")
     for heading in (
-        *("block", "mutation", "source", "shown in cycle", "reason", "what would kill it"),
+        "block",
+        "mutation",
+        "source",
+        "shown in cycle",
+        "reason",
+        "what would kill it",
     ):
         table.add_column(heading, overflow="fold")
     for row in rows:

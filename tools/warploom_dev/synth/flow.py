@@ -29,8 +29,11 @@ DEVICES: Final = {
 #: nextpnr's further options for a block that it does not route without them: cells are placed by
 #: the length of their wires alone.
 CROWDED: Final = (
-    *("--placer-heap-no-ctrl-set", "--no-tmdriv"),
-    *("--router", "router2", "--router2-alt-weights"),
+    "--placer-heap-no-ctrl-set",
+    "--no-tmdriv",
+    "--router",
+    "router2",
+    "--router2-alt-weights",
 )
 #: Asked of nextpnr; what it reaches is the same whatever it is asked for.
 TARGET_MHZ: Final = 100
@@ -246,8 +249,12 @@ def _place_options(device: str, crowded: bool) -> list[str]:
     """Return nextpnr's options that decide a clock rate, but for the seed."""
     return [
         *DEVICES[device],
-        *("--json", WRAPPED, "--freq", str(TARGET_MHZ)),
-        *("--lpf-allow-unconstrained", "--timing-allow-fail"),
+        "--json",
+        WRAPPED,
+        "--freq",
+        str(TARGET_MHZ),
+        "--lpf-allow-unconstrained",
+        "--timing-allow-fail",
         *(CROWDED if crowded else ()),
     ]
 
@@ -298,8 +305,13 @@ def place(
     command = [
         placer.command,
         *_place_options(device, crowded),
-        *("--seed", str(seed), "--quiet"),
-        *("--report", unfinished.name, "--log", f"{report.stem}.log"),
+        "--seed",
+        str(seed),
+        "--quiet",
+        "--report",
+        unfinished.name,
+        "--log",
+        f"{report.stem}.log",
         *(("--sdf", sdf.name) if delays else ()),
     ]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True)

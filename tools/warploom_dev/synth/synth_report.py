@@ -17,11 +17,32 @@ PAGE: Final = Path("docs/tools/synth.md")
 _BEGIN: Final = "<!-- Written by `python -m warploom_dev synth --update`. -->"
 
 _HEADINGS: Final = (
-    *("block", "config", "policy", "reclaim", "LUT4-eq", "LUT4", "CCU2C", "DPR16X4"),
-    *("FF", "EBR", "DSP", "Fmax MHz", "seeds", "nextpnr", "port bits", "device"),
+    "block",
+    "config",
+    "policy",
+    "reclaim",
+    "LUT4-eq",
+    "LUT4",
+    "CCU2C",
+    "DPR16X4",
+    "FF",
+    "EBR",
+    "DSP",
+    "Fmax MHz",
+    "seeds",
+    "nextpnr",
+    "port bits",
+    "device",
 )
 _PEER_HEADINGS: Final = (
-    *("beside", "design", "LUT4-eq", "FF", "Fmax MHz", "cycles a block", "note", "source"),
+    "beside",
+    "design",
+    "LUT4-eq",
+    "FF",
+    "Fmax MHz",
+    "cycles a block",
+    "note",
+    "source",
 )
 _TEXT_COLUMNS: Final = frozenset(
     {

@@ -105,7 +105,14 @@ def page_text(text: str, figures: Figures) -> str:
 
 
 _SUMMARY: Final = (
-    *("block", "rules", "tests", "properties", "mutants", "branches", "toggles", "stage"),
+    "block",
+    "rules",
+    "tests",
+    "properties",
+    "mutants",
+    "branches",
+    "toggles",
+    "stage",
     "lacks",
 )
 

@@ -12,7 +12,14 @@ from warploom_sim.methods.merge.h200 import CLOCK_MHZ, SEPARATE
 
 #: Figures of the run that are not one row of the first table.
 _APART: Final = (
-    *("file", "cycles_unmerged", "cycles", "speedup", "modes", "left_out", "mode", "charges"),
+    "file",
+    "cycles_unmerged",
+    "cycles",
+    "speedup",
+    "modes",
+    "left_out",
+    "mode",
+    "charges",
     "best_charge",
 )
 _LABELS: Final = {
@@ -69,8 +76,14 @@ def show_h200(console: Console, rows: Sequence[Mapping[str, Any]]) -> None:
     The model with the walk reads tags one by one, as the recorded kernel does.
     """
     table = Table(
-        *("blocks a task", "cycles a block", "order", "H200, us", "model with walk, us"),
-        *("gate, cycles", "spin, cycles", "separate, cycles"),
+        "blocks a task",
+        "cycles a block",
+        "order",
+        "H200, us",
+        "model with walk, us",
+        "gate, cycles",
+        "spin, cycles",
+        "separate, cycles",
         title="three tasks, the second needs the first: an NVIDIA H200, and the model of 132 SMs",
     )
     for column in table.columns:

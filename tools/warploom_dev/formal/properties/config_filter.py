@@ -22,7 +22,7 @@ _MOST: Final = (1 << CONFIG.reference_bits) - 1
 #: references protect nothing. ``early_hit``: a hit does not wait for its indices' generation.
 PLANTED: Final = {
     "stale_history": Change(
-        *(History, "_compare", "dropped = self.misses & overlap[e]"), "dropped = 0"
+        History, "_compare", "dropped = self.misses & overlap[e]", "dropped = 0"
     ),
     "no_reference": Change(History, "_count", "~still & unread", "~still"),
     "early_hit": Change(History, "_count", "given_back) | still)", "given_back) | 0)"),

@@ -20,7 +20,8 @@ WIDE = Config()
 PLANTED: Final = {
     **{
         bug: Change(
-            *(GridWalker, "elaborate"),
+            GridWalker,
+            "elaborate",
             """self.o.valid.eq(held),
         step.eq(self.o.valid & self.o.ready)""",
             f"""self.o.valid.eq(held & ~(skip := ~last & (self.o.payload.bx == {x}))),
@@ -29,17 +30,23 @@ PLANTED: Final = {
         for bug, x in (("skip_block", 2), ("skip_x7", 7))
     },
     "no_wrap_y": Change(
-        *(GridWalker, "_axis", "    m.d.comb += [place.eq(count)"),
+        GridWalker,
+        "_axis",
+        "    m.d.comb += [place.eq(count)",
         """    if axis == "y":
         wrapped, ends = following, _precedes(following, size)
     m.d.comb += [place.eq(count)""",
     ),
     "number_kept": Change(
-        *(GridWalker, "elaborate", "number.eq(Mux(load, self._first_number, number + 1))"),
+        GridWalker,
+        "elaborate",
+        "number.eq(Mux(load, self._first_number, number + 1))",
         "number.eq(number + 1)",
     ),
     "number_runs": Change(
-        *(GridWalker, "elaborate", "with m.If(step | idle()):"),
+        GridWalker,
+        "elaborate",
+        "with m.If(step | idle()):",
         "with m.If(held | idle()):",
     ),
 }

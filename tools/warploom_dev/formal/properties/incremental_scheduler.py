@@ -20,11 +20,13 @@ _STEPS: Final = 12
 #: many steps as it has warps. ``early_read``: a read that is not granted freezes nothing.
 PLANTED: Final = {
     "no_maximum": Change(
-        *(IncrementalScheduler, "_core_0", "idle_steps.eq(cores - program.warps)"),
+        IncrementalScheduler,
+        "_core_0",
+        "idle_steps.eq(cores - program.warps)",
         "idle_steps.eq(0)",
     ),
     "early_read": Change(
-        *(IncrementalScheduler, "_core_0", "self.read.valid & self.read.ready"), "self.read.valid"
+        IncrementalScheduler, "_core_0", "self.read.valid & self.read.ready", "self.read.valid"
     ),
 }
 

@@ -21,7 +21,9 @@ _UNDER_WAY: Final = 16
 PLANTED: Final = {
     "carry_y": Change(
         # The low bit above x takes the borrow: it is 1 before the step, and seen inverted.
-        *(_Walk, "_step", "place.as_value() - step.as_value()"),
+        _Walk,
+        "_step",
+        "place.as_value() - step.as_value()",
         "(place.as_value() | 1 << whole[0]) - step.as_value() ^ 1 << whole[0]",
     )
 }

@@ -16,7 +16,7 @@ _MOST: Final = timing(CONFIG).index_read
 #: Seeded bugs in the block's source. ``reads_on``: the memory reads the next row while data are not
 #: taken.
 PLANTED: Final = {
-    "reads_on": Change(*(IndexMemory, "_store", "reader.en.eq(moves & "), "reader.en.eq(1 & "),
+    "reads_on": Change(IndexMemory, "_store", "reader.en.eq(moves & ", "reader.en.eq(1 & "),
 }
 
 

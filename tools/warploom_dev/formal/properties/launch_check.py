@@ -41,14 +41,31 @@ FREE: Final = {
 }
 #: Errors that a product or the sum of the widths decides.
 _OF_PRODUCTS: Final = (
-    *(ErrorCode.THREADS, ErrorCode.INDEX_BITS, ErrorCode.INDEX_REGION),
-    *(ErrorCode.BLOCK_WARPS, ErrorCode.BLOCK_REGISTERS),
+    ErrorCode.THREADS,
+    ErrorCode.INDEX_BITS,
+    ErrorCode.INDEX_REGION,
+    ErrorCode.BLOCK_WARPS,
+    ErrorCode.BLOCK_REGISTERS,
 )
 #: Fields of the answer that are the launch's own.
 _OWN: Final = (
-    *("code", "arguments", "address_space", "gx", "gy", "gz", "dx", "dy", "dz", "index_address"),
+    "code",
+    "arguments",
+    "address_space",
+    "gx",
+    "gy",
+    "gz",
+    "dx",
+    "dy",
+    "dz",
+    "index_address",
     *AMOUNT_FIELDS,
-    *("stream", "after_previous", "priority", "idempotent", "mode", "table"),
+    "stream",
+    "after_previous",
+    "priority",
+    "idempotent",
+    "mode",
+    "table",
 )
 
 #: Seeded bugs in the block's source. ``warps``: a block's last, partial warp is forgotten.
@@ -56,11 +73,13 @@ _OWN: Final = (
 PLANTED: Final = {
     "warps": Change(LaunchCheck, "_warps", "threads[:lane_bits].any()", "C(0, 1)"),
     "width_z": Change(
-        *(LaunchCheck, "_width", "_bit_length((size - 1)[: len(size)])"),
+        LaunchCheck,
+        "_width",
+        "_bit_length((size - 1)[: len(size)])",
         '_bit_length(size if axis == "z" else (size - 1)[: len(size)])',
     ),
     "range": Change(
-        *(LaunchCheck, "_plain_errors", "config.max_grid"), "[g - 1 for g in config.max_grid]"
+        LaunchCheck, "_plain_errors", "config.max_grid", "[g - 1 for g in config.max_grid]"
     ),
 }
 

@@ -71,7 +71,8 @@ def _generate(job: dict[str, object], folder: Path) -> None:
 
 def _compile(files: Sequence[Path], folder: Path) -> None:
     command = [
-        *("verilator", *replay_bench_build.VERILATOR_FLAGS),
+        "verilator",
+        *replay_bench_build.VERILATOR_FLAGS,
         *(str(path.absolute()) for path in files),
     ]
     environment = {**os.environ, **simulators.environment(SIMULATOR)}
