@@ -187,4 +187,5 @@ def test_a_wait_that_is_never_over_is_told(monkeypatch):
 
 
 def test_slow_sms_change_nothing_here():
-    assert not problems((script := chained()), run(script, CONFIG, sm=slow(20)), CONFIG)
+    script = chained()
+    assert not problems(script, run(script, CONFIG, sm=slow(20)), CONFIG)

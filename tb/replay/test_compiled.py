@@ -17,7 +17,7 @@ import numba
 import pytest
 
 from warploom_golden.merging import merged_machine
-from warploom_golden.replay import compiled, event_machine, event_model
+from warploom_golden.replay import compiled, event_machine, event_model, h200_machine, h200_state
 from warploom_golden.replay.event_constants import PREDICTED_POLICIES
 from warploom_spec import Config, LaunchDescriptor, preset
 
@@ -110,12 +110,18 @@ PARTS = [part.__name__ for part in event_machine.PARTS]
 MACHINES = {
     event_machine.__name__: PARTS,
     merged_machine.__name__: [event_machine.__name__, *PARTS],
+    # Numba has its own.
+    h200_machine.__name__: ["heapq"],
 }
 
 
 def test_the_machines_alone_are_compiled() -> None:
     assert {*users()} <= {*MACHINES, *PARTS}
-    assert len(users()) == 7
+    assert len(users()) == 8
+
+
+def test_the_h200s_machine_has_the_constant_of_its_state() -> None:
+    assert h200_machine.NONE == h200_state.NONE
 
 
 @pytest.mark.parametrize("name", users())

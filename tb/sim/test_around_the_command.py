@@ -130,7 +130,9 @@ def test_a_name_that_the_outputs_encoding_lacks_is_printed_with_question_marks(
     trace = tmp_path / "spur_\u00e4.json.gz"
     trace.symlink_to(TRACE)
     done = command("", "trace", "info", str(trace), PYTHONIOENCODING="ascii")
-    assert (done.returncode, done.stderr) == (0, "") and "spur_?.json" in done.stdout
+    # A long path is folded.
+    assert "spur_?.json" in "".join(done.stdout.split())
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 # --- calls --------------------------------------------------------------------------------------

@@ -12,8 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warploom_golden.replay.compiled import compiled, inlined
-from warploom_golden.replay.h200_state import NONE, Layout, State
+from warploom_golden.replay.h200_state import Layout, State
 from warploom_golden.replay.recorded_grid import Numbers, Times
+
+#: `h200_state.NONE`. What Numba keeps is discarded when this file changes, not when that one does.
+NONE: Final = -1
 
 #: Ticks from one end to the next that a TPC takes from its SMs, and that it offers to its GPC.
 TAKE: Final = 3

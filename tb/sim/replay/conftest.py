@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[3]
 @pytest.fixture
 def trace(tmp_path: Path) -> Path:
     """Return a trace of twenty small launches."""
-    events = [event for n in range(20) for event in (call(n, float(n)), kernel(n, 1000.0 + n))]
+    events = [event for n in range(20) for event in (call(n, float(n)), kernel(n, 1000.0 + 5 * n))]
     return write(tmp_path, document() | {"traceEvents": events})
 
 
