@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Final
 
+from warploom_golden.replay.event_front import judge
 from warploom_golden.replay.event_model import PIECE, check
 from warploom_golden.replay.machine import RELAXATIONS, Machine, relaxed, together
 from warploom_golden.replay.replay_source import ReplaySource, Waits
@@ -72,6 +73,8 @@ class _Runs:
 
     def __init__(self, work: Workload, pool: ThreadPoolExecutor):
         self._work, self._pool = work, pool
+        # A refused launch has no blocks: nothing has to have room for them.
+        self._accepted = [one for one in work.launches if not judge(one, work.config)[0]]
         self._as_it_is = Machine.of(work.config)
         self._machines: dict[str, Machine] = {}
         self._cycles: dict[tuple[bool, Machine, int | None], float] = {}
@@ -79,7 +82,7 @@ class _Runs:
     def make(self, names: Iterable[str], knees: Sequence[int | None]) -> None:
         """Make the runs of some relaxations that were not made yet."""
         for name in names:
-            self._machines[name] = relaxed(self._work.config, name, self._work.launches)
+            self._machines[name] = relaxed(self._work.config, name, self._accepted)
         wanted = {
             (one.in_line, machine, knee)
             for one in map(self._machines.__getitem__, names)

@@ -101,8 +101,8 @@ def relaxed(config: Config, name: str, launches: Sequence[LaunchDescriptor]) -> 
     name : str
         One of `RELAXATIONS`, or what `together` calls some resources.
     launches : sequence of LaunchDescriptor
-        What is to run there. A resource without bound is as much of it as admits every block that
-        the others admit.
+        What is to run there, without what is refused. A resource without bound is as much of it as
+        admits every block that the others admit.
 
     Raises
     ------
@@ -142,8 +142,8 @@ def parts(name: str) -> list[str]:
 def _most_blocks(sizes: Mapping[str, int], needs: Sequence[Mapping[str, int]]) -> int:
     """Return how many blocks fit on an SM, at most, if each takes the least that any one takes.
 
-    More slots than that stay empty: with as many, a machine is another one only if it runs
-    otherwise.
+    More slots than that stay empty. They would gain nothing, but blocks would stand in other slots,
+    and of two that are due at once the one in the lower slot is reported first.
     """
     least = {name: min((need[name] for need in needs), default=0) for name in sizes}
     return min(size // least[name] for name, size in sizes.items() if least[name]) if needs else 1
