@@ -67,7 +67,7 @@ def _gains(job: Job) -> list[dict[str, Any]]:
     name = job.trace.path.name
     try:
         with working(f"{name}: gains, one bound relaxed after the other"):
-            found = replay_gains.gains_of(job.trace, job.config, job.request)
+            found = replay_gains.gains_of(job)
     except WarploomError as error:
         err.print(f"{name}: no gains: {error}", markup=False, highlight=False, soft_wrap=True)
         return []

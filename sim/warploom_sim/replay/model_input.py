@@ -6,7 +6,6 @@ from dataclasses import replace
 from warploom_golden.replay import event_model
 from warploom_golden.replay.event_front import judge
 from warploom_golden.replay.event_model import Piece
-from warploom_golden.replay.gains import Workload
 from warploom_golden.replay.host_source import HostCycles
 from warploom_golden.replay.replay_source import Waits
 from warploom_sim.replay.request import RECORDED, ReplayRequest
@@ -100,21 +99,6 @@ def arrivals_of(trace: Trace, request: ReplayRequest) -> list[int] | None:
     if request.arrivals == "none":
         return None
     return arrival_cycles(trace, request.time_scale, request.launches)
-
-
-def workload_of(trace: Trace, config: Config, request: ReplayRequest) -> Workload:
-    """Return what gains are found of.
-
-    Raises
-    ------
-    WarploomError
-        If a launch or an arrival is refused, or the trace has more streams than the configuration.
-    """
-    launches = launches_of(trace, config, request)
-    kept = waits_of(trace, launches, config, request)
-    arrivals = arrivals_of(trace, request)
-    waits = Waits(kept.pairs, kept.held)
-    return Workload(launches, config, request.seed, request.kill_every, arrivals, waits)
 
 
 def event_pieces(

@@ -78,13 +78,10 @@ def gains(trace: str | Path, config: str | Config | None = None, **given: Any) -
     >>> print(f"{best.name}: {best.fewer_cycles_percent:.1f} % fewer cycles")
     sms: 45.8 % fewer cycles
     """
-    from warploom_sim.replay.model_input import config_of
     from warploom_sim.replay.replay_gains import gains_of
-    from warploom_sim.replay.replay_job import read_trace
+    from warploom_sim.replay.replay_job import prepare, recorded_lengths
 
-    request = request_of(Path(trace), config, given)
-    loaded = read_trace(request)
-    return gains_of(loaded, config_of(request, loaded), request)
+    return gains_of(prepare(recorded_lengths(request_of(Path(trace), config, given))))
 
 
 def request_of(trace: Path, config: str | Config | None, given: Mapping[str, Any]) -> ReplayRequest:

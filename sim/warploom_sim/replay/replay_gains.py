@@ -3,18 +3,17 @@
 import dataclasses
 import json
 from collections.abc import Sequence
-from fractions import Fraction
 from pathlib import Path
 from typing import Any, Final
 
-from warploom_golden.replay.gains import ALL_RESOURCES, Gain, find_gains
+from warploom_golden.replay.gains import ALL_RESOURCES, Gain, Workload, find_gains
 from warploom_golden.replay.machine import parts
+from warploom_golden.replay.replay_source import Waits
 from warploom_sim.build_cache import cached_by_sources, python_versions
 from warploom_sim.replay.analysis.limits import LABELS as RESOURCE_LABELS
-from warploom_sim.replay.model_input import workload_of
-from warploom_sim.replay.request import DEFAULT_KNEE, ReplayRequest
-from warploom_sim.traces.trace_reader import Trace
-from warploom_spec import RESOURCES, Config
+from warploom_sim.replay.replay_job import Job, at_recorded_lengths
+from warploom_sim.replay.request import DEFAULT_KNEE
+from warploom_spec import RESOURCES
 
 #: What each relaxation is called where people read it.
 LABELS: Final = {
@@ -41,20 +40,14 @@ _TOGETHER: Final = " without bound together"
 _Row = tuple[str, tuple[float, ...]]
 
 
-def gains_of(
-    trace: Trace, config: Config, request: ReplayRequest, contentions: Sequence[str] = CONTENTIONS
-) -> list[Gain]:
-    """Return what a request's work gains without each bound, at the recorded block lengths.
+def gains_of(job: Job, contentions: Sequence[str] = CONTENTIONS) -> list[Gain]:
+    """Return what a job's work gains without each bound, at the recorded block lengths.
 
     What was found before is kept: a workload runs again when it, or a model's source, has changed.
 
     Parameters
     ----------
-    trace : Trace
-        The recording.
-    config : Config
-        The hardware.
-    request : ReplayRequest
+    job : Job
         What is replayed; its time scale and its contention do not count.
     contentions : sequence of str
         Under which of `CONTENTIONS`; gains come in this order.
@@ -64,11 +57,10 @@ def gains_of(
     WarploomError
         If a launch or an arrival is refused at its recorded length.
     """
-    once = dataclasses.replace(request, time_scale=Fraction(1))
-    work = workload_of(trace, config, once)
-    by_contention = dict(zip(CONTENTIONS, (None, request.knee or DEFAULT_KNEE), strict=True))
+    work = _workload(job)
+    by_contention = dict(zip(CONTENTIONS, (None, job.request.knee or DEFAULT_KNEE), strict=True))
     knees = [by_contention[one] for one in contentions]
-    packed = [launch.pack(config) for launch in work.launches]
+    packed = [launch.pack(job.config) for launch in work.launches]
     asked = [packed, dataclasses.asdict(dataclasses.replace(work, launches=[])), knees]
 
     def make(folder: Path) -> None:
@@ -77,6 +69,13 @@ def gains_of(
 
     folder = cached_by_sources("gains", [asked, python_versions()], make, _KEPT)
     return [Gain(**fields) for fields in json.loads((folder / _FILE).read_text())]
+
+
+def _workload(job: Job) -> Workload:
+    once = at_recorded_lengths(job)
+    waits = Waits(once.waits.pairs, once.waits.held)
+    seed, kill_every = job.request.seed, job.request.kill_every
+    return Workload(once.launches, job.config, seed, kill_every, once.arrivals, waits)
 
 
 def as_json(gains: Sequence[Gain]) -> list[dict[str, Any]]:

@@ -1,7 +1,8 @@
 """A trace made ready to be replayed, and what the event model makes of it."""
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from typing import Final
 
@@ -74,6 +75,25 @@ class Job:
     def recording(self) -> Recording:
         """When the launches ran on the recorded GPU."""
         return Recording.of(self.trace, self.request, len(self.launches))
+
+
+def recorded_lengths(request: ReplayRequest) -> ReplayRequest:
+    """Return a request at the recorded block lengths."""
+    return replace(request, time_scale=Fraction(1))
+
+
+def at_recorded_lengths(job: Job) -> Job:
+    """Return a job at the recorded block lengths: itself, if it has them.
+
+    Raises
+    ------
+    WarploomError
+        If a launch or an arrival is refused at its recorded length.
+    """
+    request = recorded_lengths(job.request)
+    if job.request == request:
+        return job
+    return prepare_launches(job.trace, job.config, request)
 
 
 def read_trace(request: ReplayRequest) -> Trace:

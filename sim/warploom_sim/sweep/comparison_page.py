@@ -93,15 +93,17 @@ def combination(
     Gains are those under the contention of the runs, which alone are shown.
     """
     trace = recordings.of(runs[0].request)
+    request = dataclasses.replace(runs[0].request, rtl=False, simulator=None)
+    first = prepare_launches(trace, runs[0].config, request)
     by_seed = []
     for run in runs:
-        request = dataclasses.replace(run.request, rtl=False, simulator=None)
-        found = figures_alone(prepare_launches(trace, run.config, request), limits=True)
+        # The seeds of a combination have the same launches.
+        seeded = dataclasses.replace(request, seed=run.request.seed)
+        found = figures_alone(dataclasses.replace(first, request=seeded), limits=True)
         by_seed.append(anatomy(found))
         done(1)
-    first = dataclasses.replace(runs[0].request, rtl=False, simulator=None)
     try:
-        relaxed = replay_gains.gains_of(trace, runs[0].config, first, [first.contention])
+        relaxed = replay_gains.gains_of(first, [request.contention])
         gains = replay_gains.as_json(relaxed)
     except WarploomError:  # a launch is too long at its recorded length
         gains = []

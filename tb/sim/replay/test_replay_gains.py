@@ -20,9 +20,8 @@ from tb.support.trace_files import (
 from warploom_golden.replay.machine import RELAXATIONS, together
 from warploom_sim import cli, gains, replay
 from warploom_sim.replay import replay_gains
-from warploom_sim.replay.model_input import config_of
 from warploom_sim.replay.python_api import request_of
-from warploom_sim.replay.replay_job import read_trace
+from warploom_sim.replay.replay_job import prepare
 from warploom_sim.sweep.execute import execute
 from warploom_sim.sweep.plan import plan
 from warploom_spec import RESOURCES
@@ -114,11 +113,10 @@ def test_the_time_scale_does_not_count_and_the_knee_does(tmp_path: Path) -> None
 def test_gains_of_one_contention_are_found_alone(tmp_path: Path) -> None:
     trace = crowded(tmp_path)
     request = request_of(trace, "tiny", {"contention": "sharing", "knee": 3})
-    loaded = read_trace(request)
-    config = config_of(request, loaded)
-    both = replay_gains.gains_of(loaded, config, request)
+    job = prepare(request)
+    both = replay_gains.gains_of(job)
     for contention, knee in (("none", None), ("sharing", 3)):
-        found = replay_gains.gains_of(loaded, config, request, [contention])
+        found = replay_gains.gains_of(job, [contention])
         known = {one.name for one in found}
         assert {*RELAXATIONS} <= known
         assert found == [one for one in both if one.knee == knee and one.name in known]
