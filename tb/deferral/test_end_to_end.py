@@ -5,6 +5,7 @@ import pytest
 from tb.loops.loop_truth import BINARIES, at_each_level
 from tb.loops.recorded_run import build_runtime, record, returns_of
 from tb.loops.test_marks_against_runs import PROGRAMS
+from tb.support.deep_values import thorough_but
 from warploom_golden.deferral.back_end import BackEnd
 from warploom_golden.deferral.front_end import FrontEnd
 from warploom_golden.deferral.message import decode
@@ -103,7 +104,7 @@ def doubled(calls):
 
 
 @at_each_level
-@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize("program", thorough_but(["launches", "late"], PROGRAMS))
 def test_the_same_calls_in_the_same_order(program, level, runtime, tmp_path):
     file = BINARIES / "built" / f"{program}-O{level}"
     calls = record(file, runtime, tmp_path)

@@ -163,6 +163,7 @@ def programs(draw):
 
 @settings(max_examples=400)
 @given(programs(), st.sampled_from([1, 2, 3, 7, 65_536]))
+@pytest.mark.thorough
 def test_the_same_calls_run_in_the_same_order(program, max_group):
     known, steps = program
     log, _ = deferred(steps, known, max_group=max_group)

@@ -7,6 +7,7 @@ from functools import cache
 import pytest
 
 from tb.loops.loop_truth import BINARIES, Truth, at_each_level, faults, truths
+from tb.support.deep_values import thorough_but
 from warploom_loops.loop_finder import find_loops
 from warploom_loops.marks import LoopMark
 
@@ -29,7 +30,7 @@ def deferrable(truth: Truth, level: int) -> list[LoopMark]:
     return [loop for loop in loops(truth.program, level)[truth.function] if loop.loop_class]
 
 
-@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize("program", thorough_but(["launches", "refused", "stores"], PROGRAMS))
 def test_no_loop_is_called_deferrable_that_is_not_and_no_mark_is_wrong(
     program: str, level: int
 ) -> None:

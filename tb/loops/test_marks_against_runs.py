@@ -7,6 +7,7 @@ import pytest
 
 from tb.loops.loop_truth import BINARIES, at_each_level
 from tb.loops.recorded_run import Follower, build_runtime, made_by, record
+from tb.support.deep_values import thorough_but
 from warploom_loops.elf_image import read_image
 from warploom_loops.loop_finder import find_loops
 from warploom_loops.marked_elf import marked_program
@@ -36,7 +37,7 @@ def entries(loop: LoopMark, calls: list) -> list[Follower]:
 
 
 @at_each_level
-@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize("program", thorough_but(["launches", "copies"], PROGRAMS))
 def test_every_mark_tells_the_calls_that_the_program_makes(
     program: str, level: int, runtime: Path, tmp_path: Path
 ) -> None:

@@ -68,6 +68,7 @@ def written(folder: Path, text: str) -> Path:
     return path
 
 
+@pytest.mark.thorough
 def test_a_task_files_figures(tmp_path: Path) -> None:
     out = tmp_path / "f.json"
     done = merge(written(tmp_path, TASKS), "--mode", "spin", "--json", out)
@@ -83,6 +84,7 @@ def test_a_task_files_figures(tmp_path: Path) -> None:
     assert "h200" not in found and "418.5" not in done.output
 
 
+@pytest.mark.thorough
 def test_both_charging_rules_run_and_the_better_one_is_named(tmp_path: Path) -> None:
     tasks, out = written(tmp_path, TASKS), tmp_path / "f.json"
     by_charge = {}

@@ -105,6 +105,7 @@ def sooner(number):
 
 
 @pytest.mark.parametrize("number", ["kill", "report_to_offer", "next_launch"])
+@pytest.mark.thorough
 def test_a_law_that_asks_for_one_cycle_less_is_broken(runs, seed, number):
     law = sooner(number)
     broken = []

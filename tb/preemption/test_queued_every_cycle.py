@@ -94,6 +94,7 @@ def test_preempted_by_priority_at_every_cycle(mode, time):
 
 
 @pytest.mark.parametrize(("mode", "time"), deep_but(QUICK, CASES))
+@pytest.mark.thorough
 def test_preempted_by_command_at_every_cycle_and_resumed(mode, time, seed):
     rng = random.Random(seed)
     for cycle in range(FIRST + 5, LAST):

@@ -160,6 +160,7 @@ def quick_launches(rng: random.Random, config: Config, count: int) -> list[Launc
 
 
 @pytest.mark.parametrize(("name", "policy", "reclaim"), cases(), ids=lambda case: case)
+@pytest.mark.thorough
 def test_every_event_of_random_replays_with_kills(
     name: str, policy: str, reclaim: str, seed: int
 ) -> None:

@@ -70,6 +70,7 @@ def test_the_turnaround_is_fitted_on_the_others_of_the_folder_alone(figures):
         assert set(run["fitted_on"]) == others - {name}
 
 
+@pytest.mark.thorough
 def test_the_rounds_of_an_h200_on_a_recording(tmp_path):
     """Its constants come from other recordings; the score of one decision has an upper bound."""
     file = tmp_path / "f.json"

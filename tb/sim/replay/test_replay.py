@@ -188,6 +188,7 @@ def test_kills_on_verilator(tmp_path: Path) -> None:
         assert one["blocks"] == other["blocks"] if wanted == "FINISHED" else one["blocks"] >= 1
 
 
+@pytest.mark.thorough
 def test_kills_of_other_launches_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The RTL's stops are told another number than the model: a launch has too few blocks, too."""
     start = rtl_replay.simulation_process
@@ -206,6 +207,7 @@ def test_kills_of_other_launches_are_found(tmp_path: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("bit", [16, 21])
+@pytest.mark.thorough
 def test_a_report_that_says_another_status_is_found(tmp_path: Path, bit: int) -> None:
     fault = f"event.reports.100.{64 + bit}"
     options = ("--launches", 4, "--kill-every", 1, "--forced-fault", fault)

@@ -32,7 +32,7 @@ from warploom_sim.views.html_report.page import short_name
 from warploom_spec import WarploomError
 
 # One worker, so that Numba compiles for one alone.
-pytestmark = pytest.mark.xdist_group("reports")
+pytestmark = [pytest.mark.xdist_group("reports"), pytest.mark.thorough]
 
 SEEDS = (3, 4)
 SETTINGS = {"config": "tiny", "contention": "sharing", "knee": 3}
