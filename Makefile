@@ -126,13 +126,13 @@ types:  ## Check types, strictly (mypy)
 	@$(SETUP) sim dev
 	$(BIN)/mypy
 
-test:  ## Lint, types, and the default tests: at most 8 minutes on two cores
+test:  ## Lint, types, and the default tests: a quarter of an hour on two cores
 	@$(SETUP) sim dev report compare elf formal docs icarus verilator cocotb
 	@$(MAKE) --no-print-directory lint types
 	$(BIN)/pytest -n 2 $(seed) $(ARGS)
 
 # Here a default test that takes too long fails.
-test-all:  ## `make test`, then on every other simulator, start and configuration: 25 minutes
+test-all:  ## `make test`, then on every other simulator, start and configuration: an hour
 	@$(MAKE) --no-print-directory test ARGS=$(call quoted,--slow-fails $(ARGS))
 	@$(MAKE) --no-print-directory test-rest
 
