@@ -2,6 +2,7 @@
 
 import dataclasses
 from dataclasses import dataclass, replace
+from typing import Final
 
 from warploom_spec import layouts
 from warploom_spec.config import Config
@@ -11,6 +12,11 @@ from warploom_spec.resources import AMOUNT_FIELDS
 REGISTER_UNIT = 256
 SHARED_UNIT_BYTES = 128
 RESERVED_SHARED_BYTES = 1024
+#: Fields of a launch that are the same behind LaunchCheck, in the packets' order: what the SM gets
+#: beside the inline words, what the launch asks for (`AMOUNT_FIELDS`), and its order.
+KERNEL_FIELDS: Final = ("code", "arguments", "address_space")
+AXIS_FIELDS: Final = ("gx", "gy", "gz", "dx", "dy", "dz")
+ORDER_FIELDS: Final = ("stream", "after_previous", "priority", "idempotent", "mode", "table")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,19 +110,7 @@ class LaunchDescriptor:
             )
         result = {
             name: int(getattr(self, name))
-            for name in (
-                "code",
-                "arguments",
-                "address_space",
-                "index_address",
-                *AMOUNT_FIELDS,
-                "stream",
-                "after_previous",
-                "priority",
-                "idempotent",
-                "mode",
-                "table",
-            )
+            for name in (*KERNEL_FIELDS, "index_address", *AMOUNT_FIELDS, *ORDER_FIELDS)
         }
         for axis, g, d in zip("xyz", self.grid, self.block, strict=True):
             result |= {f"g{axis}": g, f"d{axis}": d}

@@ -27,6 +27,7 @@ from warploom_golden.launch import launch_check
 from warploom_golden.oracles.index_reference import is_legal, last_mask, threads, warps, widths
 from warploom_sim.cosim.lockstep import Case, LockstepError, run
 from warploom_spec import ErrorCode, LaunchDescriptor, layouts, preset, timing
+from warploom_spec.launch import AXIS_FIELDS
 from warploom_spec.resources import AMOUNT_FIELDS
 
 CONFIGS = (
@@ -322,17 +323,7 @@ def test_derived_fields_equal_the_reference(seed, name):
     assert result["warps"] == count <= config.warp_slots
     assert result["registers"] == fields["warp_registers"] * count <= config.register_units
     assert (result["width_x"], result["width_y"], result["width_z"]) == tuple(widths(block))
-    for name in (
-        "code",
-        "gx",
-        "gy",
-        "gz",
-        "dx",
-        "dy",
-        "dz",
-        *AMOUNT_FIELDS,
-        "stream",
-    ):
+    for name in ("code", *AXIS_FIELDS, *AMOUNT_FIELDS, "stream"):
         assert result[name] == fields[name]
 
 

@@ -310,7 +310,10 @@ def test_another_version_of_what_makes_it_is_another_key(
 ) -> None:
     before = key(BY_SOURCES[name])
     real = metadata.version
-    other = lambda asked: "another" if asked == package else real(asked)  # noqa: E731
+
+    def other(asked: str) -> str:
+        return "another" if asked == package else real(asked)
+
     monkeypatch.setattr(metadata, "version", other)
     models = name in ("a run of the models", "a row of a comparison", "a row with RTL")
     rtl = name not in ("a run of the models", "a row of a comparison")

@@ -5,11 +5,10 @@ import random
 from collections import deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
 from typing import Any, Final
 
 from tb.support.record import Levels, Sender
-from warploom_golden.oracles.index_reference import Dims, indices, is_legal, shapes, warps, widths
+from warploom_golden.oracles.index_reference import Dims, indices, is_legal, shapes, warps
 from warploom_sim.cosim.lockstep import Context, RandomStimulus
 from warploom_spec import PRESETS, Config, layouts, timing
 from warploom_spec.config import BLOCK_LIMITS
@@ -142,14 +141,6 @@ def large_shape(rng: random.Random, config: Config) -> Dims:
         x, y, z = sizes
         if is_legal((x, y, z), config):
             return x, y, z
-
-
-@cache
-def widest_shapes(config: Config) -> list[Dims]:
-    """Return the legal shapes whose packed indices have the most bits."""
-    legal = [dims for dims in shapes(config.max_threads) if is_legal(dims, config)]
-    most = max(sum(widths(dims)) for dims in legal)
-    return [dims for dims in legal if sum(widths(dims)) == most]
 
 
 def twin_shape(rng: random.Random, config: Config, dims: Dims) -> Dims:

@@ -10,28 +10,11 @@ from amaranth.utils import exact_log2
 
 from warploom_spec import Config, ErrorCode, layouts
 from warploom_spec.config import BLOCK_LIMITS
+from warploom_spec.launch import AXIS_FIELDS, KERNEL_FIELDS, ORDER_FIELDS
 from warploom_spec.resources import AMOUNT_FIELDS, BLOCK_AMOUNTS
 
 #: Fields that leave as they came, cut to the width that the configuration needs.
-_KEPT: Final = (
-    "code",
-    "arguments",
-    "address_space",
-    "gx",
-    "gy",
-    "gz",
-    "dx",
-    "dy",
-    "dz",
-    "index_address",
-    *AMOUNT_FIELDS,
-    "stream",
-    "after_previous",
-    "priority",
-    "idempotent",
-    "mode",
-    "table",
-)
+_KEPT: Final = (*KERNEL_FIELDS, *AXIS_FIELDS, "index_address", *AMOUNT_FIELDS, *ORDER_FIELDS)
 #: Fields of the answer that a refused launch has.
 _ANSWER: Final = ("error", "argument")
 

@@ -13,6 +13,7 @@ from vcd.gtkw import GTKWSave
 from warploom_sim.replay.bench.records import STALLS, run_summary
 from warploom_sim.replay.request import ReplayRequest
 from warploom_spec import Config, Packet, WarploomError, layouts, queue_packets
+from warploom_spec.launch import AXIS_FIELDS
 
 #: Cycles with ``rst`` before cycle 0.
 RESET_CYCLES: Final = 4
@@ -75,19 +76,7 @@ def times(cycles: tuple[int, int]) -> tuple[int, int]:
 def view(config: Config) -> dict[str, list[Shown | Fields]]:
     """Return what the view shows, by the names of its groups."""
     places = range(PLACES)
-    launch = (
-        "code",
-        "gx",
-        "gy",
-        "gz",
-        "dx",
-        "dy",
-        "dz",
-        "warp_registers",
-        "shared",
-        "stream",
-        "priority",
-    )
+    launch = ("code", *AXIS_FIELDS, "warp_registers", "shared", "stream", "priority")
     words = ("ticket", "code", "gx", "gy", "gz", "warps")
     descriptor, answer = queue_packets.queued_launch(config), queue_packets.queue_answer(config)
     groups: dict[str, list[Shown | Fields]] = {

@@ -1,6 +1,7 @@
 """The recorded GPU: older files, AMD's files, and files that do not describe theirs."""
 
 import json
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -120,7 +121,7 @@ def test_of_amds_work_groups_those_of_several_waves_take_a_barrier(tmp_path: Pat
     trace = trace_reader.load(write(tmp_path, content), strict=False)
     device = trace.devices[0]
     assert [resident_blocks(launch, device) for launch in trace.launches] == [32, 16, 16, 8]
-    made = make_launches(trace, preset("default"), time_scale=1)  # type: ignore[arg-type]
+    made = make_launches(trace, preset("default"), time_scale=Fraction(1))
     assert [launch.barriers for launch in made] == [0, 1, 1, 1]
     assert {(launch.warp_registers, launch.shared) for launch in made} == {(0, 0)}
 
@@ -294,7 +295,7 @@ def test_cuda_keeps_shared_memory_of_a_block_from_8_0_on(
     fits = resident_blocks(trace.launches[0], trace.devices[0])
     assert fits == int(shared <= 65_536)
     if fits:
-        made = make_launches(trace, preset("default"), time_scale=1)  # type: ignore[arg-type]
+        made = make_launches(trace, preset("default"), time_scale=Fraction(1))
         assert made[0].shared == shared // 128
 
 

@@ -10,6 +10,7 @@ from warploom_dev.formal.formal_bench import FormalBench
 from warploom_dev.planted import Change
 from warploom_spec import Config, ErrorCode, layouts, timing
 from warploom_spec.config import BLOCK_LIMITS
+from warploom_spec.launch import AXIS_FIELDS, KERNEL_FIELDS, ORDER_FIELDS
 from warploom_spec.resources import AMOUNT_FIELDS, BLOCK_AMOUNTS
 
 CONFIG: Final = Config(
@@ -48,25 +49,7 @@ _OF_PRODUCTS: Final = (
     ErrorCode.BLOCK_REGISTERS,
 )
 #: Fields of the answer that are the launch's own.
-_OWN: Final = (
-    "code",
-    "arguments",
-    "address_space",
-    "gx",
-    "gy",
-    "gz",
-    "dx",
-    "dy",
-    "dz",
-    "index_address",
-    *AMOUNT_FIELDS,
-    "stream",
-    "after_previous",
-    "priority",
-    "idempotent",
-    "mode",
-    "table",
-)
+_OWN: Final = (*KERNEL_FIELDS, *AXIS_FIELDS, "index_address", *AMOUNT_FIELDS, *ORDER_FIELDS)
 
 #: Seeded bugs in the block's source. ``warps``: a block's last, partial warp is forgotten.
 #: ``width_z``: z's width is that of dz. ``range``: a grid of the largest size is refused.
