@@ -19,7 +19,7 @@ from warploom_sim.commands.steal import steal
 from warploom_sim.commands.trace import trace
 from warploom_sim.commands.verilog import verilog
 from warploom_sim.failure import STOP_SIGNALS, ProgramError
-from warploom_sim.standard_streams import prepare_streams
+from warploom_sim.standard_streams import finish_output, prepare_streams
 from warploom_spec import WarploomError
 
 #: Exit code of everything that is refused, as click has it for a wrong option.
@@ -37,8 +37,11 @@ class CommandGroup(click.Group):
         """Run the command that the process was started for."""
         prepare_streams()
         try:
-            return super().main(*arguments, **options)
-        except OSError as error:  # what click itself prints, as a help
+            try:
+                return super().main(*arguments, **options)
+            finally:
+                finish_output()
+        except OSError as error:  # what click itself prints, as a help; and what was not written
             click.echo(f"Error: {error}", err=True)
             sys.exit(FAILED)
 

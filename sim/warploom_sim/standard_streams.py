@@ -11,10 +11,23 @@ class UnreadStream:
     """A text stream whose reader may leave: what is written from then on goes nowhere.
 
     A command goes on to its end: its files are written, and its exit code says what it found.
+
+    Parameters
+    ----------
+    stream : TextIO
+        The stream.
+    unread : type of OSError
+        Failures after which nobody reads it; others are raised.
+
+    Attributes
+    ----------
+    failed : bool
+        A failure was raised.
     """
 
-    def __init__(self, stream: TextIO):
-        self._stream = stream
+    def __init__(self, stream: TextIO, unread: type[OSError] = BrokenPipeError):
+        self._stream, self._unread = stream, unread
+        self.failed = False
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
@@ -23,18 +36,25 @@ class UnreadStream:
         """Write text; return how many characters."""
         try:
             return self._stream.write(text)
-        except BrokenPipeError:
-            self._drop()
+        except self._unread:
+            self.drop()
             return len(text)
+        except OSError:
+            self.failed = True
+            raise
 
     def flush(self) -> None:
         """Hand on what was written."""
         try:
             self._stream.flush()
-        except BrokenPipeError:
-            self._drop()
+        except self._unread:
+            self.drop()
+        except OSError:
+            self.failed = True
+            raise
 
-    def _drop(self) -> None:
+    def drop(self) -> None:
+        """Let what was not written yet go nowhere, and what comes."""
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, self._stream.fileno())
         os.close(nowhere)
@@ -54,7 +74,29 @@ def prepare_streams() -> None:
         elif number and stream is getattr(sys, f"__{name}__"):
             # What a terminal's encoding has not got, of a file's name say, is a question mark.
             stream.reconfigure(errors="replace")
-            setattr(sys, name, UnreadStream(stream))
+            # A message that cannot be written has no other place.
+            unread = OSError if name == "stderr" else BrokenPipeError
+            setattr(sys, name, UnreadStream(stream, unread))
+
+
+def finish_output() -> None:
+    """Write what standard output holds back, while a failure has words and an exit code.
+
+    What it could not take before is given up: Python would try once more at its end.
+
+    Raises
+    ------
+    OSError
+        If it cannot be written, and this was not raised before.
+    """
+    output = sys.stdout
+    if isinstance(output, UnreadStream):
+        try:
+            if not output.failed:
+                output.flush()
+        finally:
+            if output.failed:
+                output.drop()
 
 
 def _open_descriptor(number: int) -> None:

@@ -30,7 +30,9 @@ def command(ending: str, *arguments: str, **options: str) -> subprocess.Complete
     """Run the command in a shell that ends its line with something."""
     line = f'"$@" {ending}'
     call = ["bash", "-c", f"set -o pipefail; {line}", "-", sys.executable, "-m", "warploom_sim"]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **options}
+    # Python keeps back what is printed, as for everybody who has not asked for the contrary.
+    own = {"PYTHONPATH": os.pathsep.join(sys.path), "PYTHONUNBUFFERED": ""}
+    environment = {**os.environ, **own, **options}
     return subprocess.run([*call, *arguments], env=environment, capture_output=True, text=True)
 
 
@@ -112,8 +114,8 @@ def test_who_does_not_read_the_output_gets_the_files_and_the_exit_code(
     [
         (">&-", ("trace", "info", "nofile"), 2, "does not exist"),
         ("2>&- >&-", ("trace", "info", "nofile"), 2, ""),
+        ("2>/dev/full", ("trace", "info", "nofile"), 2, ""),
         (">&-", ("--help",), 0, ""),
-        (">/dev/full", ("--help",), 3, "No space left on device"),
     ],
 )
 def test_a_closed_or_full_output_changes_no_refusal(
@@ -122,6 +124,17 @@ def test_a_closed_or_full_output_changes_no_refusal(
     done = command(ending, *arguments)
     assert (done.returncode, done.stdout) == (code, "")
     assert said in done.stderr and done.stderr.count("\n") == bool(said)
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("arguments", [("--help",), ("trace", "info", str(TRACE))])
+def test_what_cannot_be_written_is_one_line_and_exit_code_3(
+    arguments: tuple[str, ...], unbuffered: str
+) -> None:
+    """Also where Python writes it at its very end alone."""
+    done = command(">/dev/full", *arguments, PYTHONUNBUFFERED=unbuffered)
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr == "Error: [Errno 28] No space left on device\n"
 
 
 def test_a_name_that_the_outputs_encoding_lacks_is_printed_with_question_marks(
