@@ -107,6 +107,17 @@ class Timing:
     )
     stall: int = _of("BlockDispatcher: stalled cycle to the counter that shows it.")
     error: int = _of("BlockDispatcher: cause at the port to the error record.")
+    resident_boot: int = _of(
+        "ResidentDispatcher: the first cycle after a reset in which it takes a launch."
+    )
+    resident_first_offer: int = _of("ResidentDispatcher: a start to its first offer, idle.")
+    resident_offer: int = _of("ResidentDispatcher: a pick to its offer.")
+    resident_fetch: int = _of("ResidentDispatcher: ``fetch`` to the offer of the same block.")
+    resident_again: int = _of("ResidentDispatcher: a pick to the next one of the same SM.")
+    resident_returns: int = _of("ResidentDispatcher: a report to the first pick that sees it.")
+    resident_end: int = _of("ResidentDispatcher: a launch's last report to ``ended``.")
+    resident_stall: int = _of("ResidentDispatcher: stalled cycle to the counter that shows it.")
+    resident_error: int = _of("ResidentDispatcher: a report at the port to its error record.")
     ranges: int = _of("ResourceRanges: ``offer`` to ``o`` for a block of the row's size.")
     ranges_change: int = _of("ResourceRanges: cycles more for a block of another size.")
     ranges_freed: int = _of("ResourceRanges: a report to the first decision that sees its range.")
@@ -168,6 +179,16 @@ def timing(config: Config) -> Timing:
         skip_answer=3,
         stall=3,
         error=4,
+        # A row of memory a cycle; the pipes are empty nine cycles later.
+        resident_boot=max(config.sms * config.block_slots, 1 << config.stream_bits) + 9,
+        resident_first_offer=9,
+        resident_offer=3,
+        resident_fetch=2,
+        resident_again=5,
+        resident_returns=7,
+        resident_end=6,
+        resident_stall=2,
+        resident_error=5,
         ranges=3,
         ranges_change=2,
         ranges_freed=2,
