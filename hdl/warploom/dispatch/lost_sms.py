@@ -1,0 +1,127 @@
+"""Finds SMs that do not report a killed launch's blocks."""
+
+from typing import Any
+
+from amaranth.hdl import C, Module, Mux, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from warploom.lib.bits import decoded
+from warploom.lib.pipes import Pipe, held
+from warploom.lib.rows import Rows
+from warploom_spec import Config
+
+#: A row's way from its turn to the books.
+ROW_STAGES = 3
+
+
+class LostSms(wiring.Component):
+    """Time killed launches, sweep over the slots of one that nobody reports, and mark its SMs.
+
+    Rules 32 to 34 of ``docs/dispatch/resident_dispatcher.md``. The component keeps ``lost`` over a
+    ``restart``; all else starts anew.
+
+    Parameters
+    ----------
+    config : Config
+        ``sms``, ``stream_bits``, ``kill_timeout``.
+    """
+
+    restart: Signal
+    kill: Signal
+    busy: Signal
+    turn: Signal
+    at_turn: Signal
+    returned: Signal
+    reported: Signal
+    runs: Signal
+    stream: Signal
+    sm: Signal
+    last_row: Signal
+    booting: Signal
+    sweeping: Signal
+    returns_lost: Signal
+    steal: Signal
+    found: Signal
+    lost: Signal
+    no_sm: Signal
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        streams = 1 << config.stream_bits
+        super().__init__(
+            {
+                "restart": In(1),
+                # Flags of the streams, and the one that is visited.
+                "kill": In(streams),
+                "busy": In(streams),
+                "turn": In(config.stream_bits),
+                "at_turn": In(streams),
+                # At the books: a block of these streams returns; it was reported, not swept; a
+                # block runs in the sweep's row; whose it is, and on which SM.
+                "returned": In(streams),
+                "reported": In(1),
+                "runs": In(1),
+                "stream": In(config.stream_bits),
+                "sm": In(config.sm_bits),
+                # The sweep's last row is looked at in this cycle.
+                "last_row": In(1),
+                "booting": In(1),
+                # A sweep is on. A register.
+                "sweeping": Out(1),
+                # The row at the books is one of the round that returns blocks.
+                "returns_lost": Out(1),
+                # No report is granted in this cycle. A register.
+                "steal": Out(1),
+                # The row's SM is found lost in this cycle.
+                "found": Out(1),
+                # SMs that are lost; all are. Registers.
+                "lost": Out(config.sms),
+                "no_sm": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        del platform
+        m = Module()
+        late, late_stream = self._visits(m)
+        second, mute, whose = Signal(), Signal(), Signal.like(self.stream, name="whose")
+        with m.If(~self.sweeping & ~self.booting & late):
+            m.d.sync += [self.sweeping.eq(1), second.eq(0), whose.eq(late_stream), mute.eq(1)]
+        with m.Elif(self.reported & (self.stream == whose)):
+            m.d.sync += mute.eq(0)
+        with m.If(self.sweeping & self.last_row):
+            m.d.sync += [second.eq(~second), self.sweeping.eq(~second)]
+        # A row comes to the books three cycles after its turn: so does its round.
+        round_two = Pipe(m, "second", second, 0, ROW_STAGES)[ROW_STAGES]
+        m.d.sync += self.steal.eq(self.sweeping & (self.turn[:2] == 0))
+        one = decoded(m, "found_one", self.sm, len(self.lost), self.found)
+        m.d.comb += [
+            self.returns_lost.eq(round_two),
+            self.found.eq(self.runs & ~round_two & mute & (self.stream == whose)),
+        ]
+        m.d.sync += [self.lost.eq(self.lost | one), self.no_sm.eq(self.lost.all())]
+        with m.If(self.restart):
+            m.d.sync += [
+                *(s.eq(0) for s in (self.sweeping, second, mute, self.steal)),
+                # What was found in this very cycle is kept with the others.
+                self.no_sm.eq(0),
+            ]
+        return m
+
+    def _visits(self, m: Module) -> tuple[Any, Any]:
+        """Count silent visits of each stream; return whether they are enough, and whose."""
+        config = self._config
+        streams = 1 << config.stream_bits
+        limit = max(1, config.kill_timeout // streams) + 1
+        counts = Rows(m, "silent_visits", limit.bit_length(), streams)
+        silent = Signal(streams, init=-1)
+        m.d.sync += silent.eq((silent | self.at_turn) & ~self.returned)
+        count, stream = held(m, "count", counts.now(self.turn)), held(m, "visited", self.turn)
+        counts_on, late = Signal(), Signal()
+        m.d.sync += counts_on.eq((self.kill & self.busy & silent & self.at_turn).any())
+        m.d.comb += late.eq(counts_on & (count == limit))
+        counts.write(C(1, 1), stream, Mux(counts_on & ~late, count + 1, 0)[: limit.bit_length()])
+        with m.If(self.restart):
+            m.d.sync += [silent.eq(-1), counts_on.eq(0)]
+        return late, stream
