@@ -180,17 +180,19 @@ class ActiveLaunch(wiring.Component):
         changed: Signal,
     ) -> tuple[Signal, Signal]:
         """Decide on a change in one cycle, and make it in the next one; return who comes."""
-        wanted, pending, settled = Signal(), Signal(), Signal()
+        wanted, pending = Signal(), Signal()
+        # Who is next, and of which priority, is known of the new active launch alone from then on.
+        settling = Signal(2)
         chosen, number = Signal.like(self.active, name="chosen"), Signal.like(self.stream)
         turn = following.comes_first & ~stays
         m.d.comb += wanted.eq(
             following.some
             & (~valid | ~placing | self.spent | turn)
-            & ~(pending | changed | settled)
+            & ~(pending | changed | settling.any())
         )
         m.d.sync += [
             pending.eq(wanted),
-            settled.eq(changed),
+            settling.eq(Cat(changed, settling[0])),
             chosen.eq(following.next),
             number.eq(number_of(following.next)),
         ]
@@ -217,8 +219,9 @@ class ActiveLaunch(wiring.Component):
         quick.write(self.starts.any(), start.stream, row)
         slot = self._amounts.layout["slots"].width
         kept = Signal(len(needs), name="kept_needs")
+        needs_row = quick.now(number)
         with m.If(self.change):
-            m.d.sync += Cat(kept, following.active_priority, waits, walk.ones).eq(quick.now(number))
+            m.d.sync += Cat(kept, following.active_priority, waits, walk.ones).eq(needs_row)
         m.d.comb += self.needs.eq(Cat(C(1, slot), kept))
         slow_row = Cat(*axes, start.index_address, start.entry)
         slow = Rows(m, "launch_rows", len(slow_row), len(self.active), block=True)
@@ -227,8 +230,9 @@ class ActiveLaunch(wiring.Component):
         tag = Signal(len(slow_row) - size)
         # Input ports of the walk are driven through signals of this module.
         grid = Signal(size, name="grid")
+        launch_row = slow.later(number)
         with m.If(changed):
-            m.d.sync += Cat(grid, tag).eq(slow.later(number))
+            m.d.sync += Cat(grid, tag).eq(launch_row)
         m.d.comb += [
             walk.grid.eq(grid),
             Cat(self.block.index_address, self.block.entry).eq(tag),

@@ -133,7 +133,7 @@ class ResidentDispatcher(wiring.Component):
         with m.If(~rows.booting & ~self.restart):
             m.d.sync += fully.eq(0)
 
-        self._launches(m, rows, flags, active, returned, ends)
+        self._launches(m, rows, flags, active, returned, ends, offers)
         self._placements(m, rows, flags, active, room, scan, books, offers, lost)
         self._reports(m, rows, flags, books, returns, returned, ends, lost, fully)
         self._order(m, rows, flags, active, room, books, returned)
@@ -156,6 +156,7 @@ class ResidentDispatcher(wiring.Component):
         active: ActiveLaunch,
         returned: ReturnedBlocks,
         ends: Ends,
+        offers: Offers,
     ) -> None:
         """Connect starts, flags, the active launch and ends."""
         start = self.start
@@ -175,6 +176,8 @@ class ResidentDispatcher(wiring.Component):
                 for name in ("returned", "emptied", "bad", "faults", "sm_losses")
             ),
             flags.told.eq(ends.told),
+            returned.picked.eq(active.picked),
+            returned.picked_stream.eq(active.stream),
             active.start.eq(start.payload),
             active.starts.eq(starts),
             active.candidates.eq(flags.candidates),
@@ -185,6 +188,8 @@ class ResidentDispatcher(wiring.Component):
                 for name in ("resident", "alive", "fault", "sm_lost", "all_ok")
             ),
             ends.active.eq(active.active),
+            ends.began.eq(offers.began),
+            ends.began_stream.eq(offers.block.stream),
             ends.clock.eq(self.clock),
             *(
                 getattr(self, name).eq(getattr(flags, name))
