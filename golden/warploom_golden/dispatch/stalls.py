@@ -1,0 +1,49 @@
+"""The stall counters of ResidentDispatcher's cycle model."""
+
+from warploom_golden.dispatch.amounts import Amounts
+from warploom_golden.dispatch.verdicts import Verdict
+from warploom_spec.resources import RESOURCES
+
+_COUNT = 1 << 32
+#: What is counted: the first resource that lacks, else ``offer``.
+RESIDENT_STALL_CAUSES = (*RESOURCES, "offer")
+
+
+def _port(cause: str) -> str:
+    return f"stall_{cause}"
+
+
+class Stalls:
+    """Rule 35.
+
+    Parameters
+    ----------
+    amounts : Amounts
+        Says which resource lacks.
+
+    Attributes
+    ----------
+    counters : dict of int
+        By port. The outputs of a cycle are copied from it.
+    """
+
+    def __init__(self, amounts: Amounts):
+        self._amounts = amounts
+        self.counters = dict.fromkeys(map(_port, RESIDENT_STALL_CAUSES), 0)
+        self._cause: str | None = None
+
+    @property
+    def settled(self) -> bool:
+        """Whether every stalled cycle is counted."""
+        return self._cause is None
+
+    def tick(self, stalled: tuple[int, Verdict | None] | None) -> None:
+        """End a cycle; of a stalled one: the active launch's needs, and the placements' verdict."""
+        if self._cause is not None:
+            port = _port(self._cause)
+            self.counters[port] = (self.counters[port] + 1) % _COUNT
+        self._cause = None
+        if stalled is not None:
+            needs, verdict = stalled
+            assert verdict is not None
+            self._cause = self._amounts.lacking(verdict.free, needs) or "offer"

@@ -1,0 +1,242 @@
+"""The cycles on ResidentDispatcher's page: ends and their times, lost SMs, resets, no kills."""
+
+import pytest
+
+from tb.support.dispatch_configs import config_of
+from tb.support.dispatch_rules import at
+from tb.support.resettable import resettable
+from tb.support.resident_rules import (
+    FAULT,
+    KILLED,
+    MODEL,
+    WHOLE,
+    blocks,
+    changes,
+    drive,
+    during,
+    ends,
+    errors,
+    given,
+    ones,
+    start,
+)
+from warploom_spec import ErrorCode, Fate
+
+pytestmark = MODEL
+
+IN_ORDER = config_of("tiny,policy=first_fit,stream_bits=2,kill_timeout=16,reclaim=in_order")
+NO_KILL = config_of("tiny,policy=first_fit,stream_bits=2,sm_kill=False,kill_timeout=16")
+
+
+# Ends
+
+
+@pytest.mark.rule("resident_dispatcher", 31)
+def test_first_and_cycles_come_two_and_three_cycles_after_the_end(block):
+    # Offered in 9 and 10; the last return's books are written in 34. The clock wraps in 20.
+    sent = {0: start(gx=2)}
+    reports = [(20, 0, 0), (30, 1, 0)]
+    clock = (1 << 32) - 20
+    recording = drive(block, sent, reports=reports, clock=lambda now: (now + clock) % (1 << 32))
+    assert ends(recording) == [(36, 0, Fate.FINISHED, 0)]
+    assert recording.port("ended_first")[36:41] == [None, None, clock + 9, None, None]
+    assert recording.port("ended_cycles")[36:41] == [None, None, None, 34 - 9, None]
+
+
+@pytest.mark.rule("resident_dispatcher", 29)
+def test_ends_are_told_one_after_the_other_and_wait_at_the_port(block):
+    # Streams 0 and 1 are over in 25 and 26. Turn 1 is in 28, 32, 36 and 40.
+    sent = {0: start(0), 1: start(1)}
+    reports = [(20, 0, 0), (20, 0, 1)]
+    recording = drive(block, sent, reports=reports, ended__ready=during(39, 99))
+    assert recording.cycles("ended__valid") == [*range(26, 40), 41]
+    assert [(cycle, stream) for cycle, stream, *_ in ends(recording)] == [(39, 0), (41, 1)]
+    assert (ones(recording, "resident", 0), ones(recording, "resident", 1)) == (
+        [(1, 39)],
+        [(2, 41)],
+    )
+
+
+@pytest.mark.rule("resident_dispatcher", 29)
+def test_an_end_is_valid_in_the_cycle_after_a_transfer(block):
+    # Books in 24 and 27.
+    sent = {0: start(0), 1: start(1)}
+    reports = [(20, 0, 0), (20, 0, 1)]
+    recording = drive(block, sent, reports=reports, ended__ready=during(28, 99))
+    assert [(cycle, stream) for cycle, stream, *_ in ends(recording)] == [(28, 0), (29, 1)]
+
+
+@pytest.mark.rule("resident_dispatcher", 27, 30)
+@pytest.mark.parametrize(
+    ("status", "fate", "code"),
+    [(KILLED, Fate.KILLED, 0), (FAULT, Fate.FAILED, ErrorCode.BLOCK_FAULT)],
+)
+def test_a_stop_after_the_last_pick_leaves_the_fate_to_the_reports(block, status, fate, code):
+    reports = [(20, 0, 0), (20, 1, 0, status)]
+    recording = drive(block, {0: start(gx=2)}, reports=reports, stop=at(15))
+    assert ends(recording) == [(27, 0, fate, code)]
+
+
+# Lost SMs
+
+
+@pytest.mark.rule("resident_dispatcher", 30, 32, 33)
+def test_a_mute_sm_is_lost_after_its_visits_and_the_sweep_returns_its_blocks(block):
+    # Killed from 11 on. Stream 0 is visited in 11, 15, 19 and so on. A return in 13: the silent
+    # visits are those from 19 on, the sixth is in 39. The sweep is on from 41 on. SM 1's slot 0 is
+    # row 4, looked at in 45 and 53, at the books in 48 and 56.
+    sent = {0: start(gx=2)}
+    recording = drive(block, sent, 70, reports=[(9, 0, 0, KILLED)], stop=at(10))
+    assert ones(recording, "kill") == [(11, 58)]
+    assert ones(recording, "lost", 1) == [(49, 69)]
+    assert ones(recording, "lost", 0) == []
+    assert ones(recording, "busy") == [(8, 56)]
+    assert ends(recording) == [(58, 0, Fate.FAILED, ErrorCode.SM_LOST)]
+
+
+@pytest.mark.rule("resident_dispatcher", 32)
+@pytest.mark.parametrize(("sent", "lost"), [(14, 53), (15, 57), (18, 57), (19, 61)])
+def test_a_return_since_the_last_visit_makes_it_not_silent(block, sent, lost):
+    # Books four cycles later. Visits in 19, 23 and 27; a return in 19 counts for the one of 23.
+    recording = drive(block, {0: start(gx=2)}, 90, reports=[(sent, 0, 0, KILLED)], stop=at(10))
+    assert ones(recording, "lost", 1)[0][0] == lost
+
+
+@pytest.mark.rule("resident_dispatcher", 33)
+@pytest.mark.parametrize(("sent", "lost"), [(28, [(41, 64)]), (29, []), (31, [])])
+def test_a_report_while_the_sweep_is_on_loses_no_sm(block, sent, lost):
+    # Silent in 11 to 31, on from 33 on: books of SM 0's report in 32, 33 or 35. Its row has its
+    # turn in 36, and SM 1's in 40.
+    reports = [(sent, 0, 0, KILLED)]
+    recording = drive(block, {0: start(gx=2)}, 65, reports=reports, stop=at(10))
+    assert ones(recording, "lost", 1) == lost
+    assert ones(recording, "lost", 0) == []
+
+
+@pytest.mark.rule("resident_dispatcher", 25)
+def test_a_sweep_takes_every_fourth_cycle_from_the_reports(block):
+    # Reports of slots in which nothing runs: the record of a grant in g comes in g + 4. The sweep
+    # is on from 33 on, and turn 0 is in 35, 39 and so on.
+    reports = [(20 + n, n % 2, 3) for n in range(40)]
+    recording = drive(block, {0: start(gx=2)}, 120, reports=reports, stop=at(10))
+    granted = [cycle - 4 for cycle, *_ in errors(recording)]
+    assert [cycle for cycle in granted if cycle < 33 and cycle % 4 == 0]
+    # Sixteen rows take longer than sixteen cycles.
+    swept = [cycle for cycle in granted if 33 <= cycle < 49]
+    assert swept
+    assert not [cycle for cycle in swept if cycle % 4 == 0]
+
+
+@pytest.mark.rule("resident_dispatcher", 1, 16, 26, 33, 34)
+def test_a_lost_sm_gets_no_block_until_a_full_reset(block):
+    def with_reset(config):
+        return resettable(block(config))
+
+    sent = {0: start(gx=2), 60: start(1, gx=3), 120: start(gx=3), 180: start(gx=3)}
+    levels = {"stop": at(10), "restart": at(80), "reset_now": at(140)}
+    reports = [(9, 0, 0, KILLED), (56, 1, 0)]
+    recording = drive(with_reset, sent, 220, reports=reports, **levels)
+    assert errors(recording) == [(61, ErrorCode.LOST_SM_SIGNAL, 1)]
+    assert ones(recording, "lost", 1) == [(49, 140)]
+    # One SM is left, then all again.
+    later = [(69, 0), (74, 0), (79, 0), (129, 0), (134, 0), (139, 0), (189, 0), (190, 1), (194, 0)]
+    assert given(recording)[2:] == later
+
+
+@pytest.mark.rule("resident_dispatcher", 33, 34)
+def test_no_sm_is_told_a_cycle_after_the_last_one_was_lost(block):
+    # SM 0's row is looked at in 33: lost in 37.
+    recording = drive(block, {0: start(gx=2)}, 90, stop=at(10), restart=at(70))
+    assert changes(recording, "lost") == [(37, 1), (41, 3)]
+    assert ones(recording, "no_sm") == [(42, 70), (72, 89)]
+
+
+@pytest.mark.rule("resident_dispatcher", 33)
+def test_blocks_of_other_streams_on_a_lost_sm_return_too(block):
+    sent = {0: start(0, gx=2), 20: start(1, gx=2, priority=1)}
+    recording = drive(block, sent, 90, reports=[(12, 0, 0, KILLED)], stop=at(10))
+    # SM 1 is lost in 53 with blocks of both: rows 4 and 5, whose books are written in 60 and 61.
+    assert ones(recording, "kill", 1)[0][0] == 62
+    assert ones(recording, "lost", 1) == [(53, 89)]
+    packed = [(stream, fate, code) for _, stream, fate, code in ends(recording)]
+    assert packed == [(0, Fate.FAILED, ErrorCode.SM_LOST)]
+
+
+@pytest.mark.rule("resident_dispatcher", 26, 33)
+def test_in_order_a_swept_block_retires_and_lets_those_behind_it_go(block):
+    # SM 1 reports: books in 16. Stream 0 is silent in 23 to 43, SM 0 is lost in 49 by row 0, whose
+    # second turn is in 56. It is judged every third cycle from 12 on and retires in 60. The other
+    # block retires in 61, is written back in 62 and gives room in 65.
+    sent = {0: start(0, gx=2, **WHOLE), 30: start(1, **WHOLE)}
+    reports = [(12, 1, 0, KILLED)]
+    recording = drive(block, sent, 90, IN_ORDER, reports=reports, stop=at(10))
+    assert changes(recording, "lost") == [(49, 1)]
+    assert ends(recording) == [(58, 0, Fate.FAILED, ErrorCode.SM_LOST)]
+    assert given(recording) == [(9, 0), (10, 1), (68, 1)]
+
+
+@pytest.mark.rule("resident_dispatcher", 32)
+def test_the_time_out_counts_in_visits(block):
+    config = config_of("tiny,policy=first_fit,stream_bits=2,kill_timeout=40")
+    # Twelve silent visits, in 19 to 63; row 4 is looked at in 69.
+    recording = drive(block, {0: start(gx=2)}, 90, config, reports=[(9, 0, 0, KILLED)], stop=at(10))
+    assert ones(recording, "lost", 1)[0][0] == 73
+
+
+# Resets
+
+
+@pytest.mark.rule("resident_dispatcher", 1)
+def test_a_restart_forgets_all_but_what_is_lost(block):
+    # Two blocks are out, and an error was told. The boot is over 17 cycles after the restart's.
+    sent = {0: start(gx=2), 48: start(3, gx=2)}
+    recording = drive(block, sent, 90, reports=[(15, 0, 3), (60, 1, 3)], restart=at(30))
+    assert changes(recording, "error_count") == [(20, 1), (31, 0), (65, 1)]
+    assert ones(recording, "resident", 0) == [(1, 30)]
+    assert [c for c in recording.cycles("start__ready") if c > 30][0] == 48
+    assert given(recording)[2:] == [(57, 0), (58, 1)]
+    assert [b["slot"] for b in blocks(recording)] == [0] * 4
+
+
+@pytest.mark.rule("resident_dispatcher", 1)
+@pytest.mark.parametrize("cycle", range(5, 40, 3))
+def test_work_after_a_restart_in_any_cycle_is_as_after_the_first_boot(block, cycle):
+    sent = {0: start(0, gx=9), 3: start(1, gx=2, priority=1)}
+    began = drive(block, sent, 60, length=7)
+    later = {when + cycle + 18: word for when, word in sent.items()}
+    recording = drive(block, sent | later, 60 + cycle + 18, length=7, restart=at(cycle))
+    # Reports that were on their way are dropped in the boot, or not running.
+    again = [(when - cycle - 18, sm) for when, sm in given(recording) if when > cycle + 1]
+    assert again == given(began)
+
+
+# Without kills
+
+
+@pytest.mark.rule("resident_dispatcher", 36)
+def test_without_kills_a_stop_ends_the_placing_and_the_launch_ends_with_its_reports(block):
+    reports = [(30, 0, 0), (30, 1, 0), (30, 0, 1)]
+    recording = drive(block, {0: start(gx=8)}, 300, NO_KILL, reports=reports, stop=at(10))
+    assert given(recording) == [(9, 0), (10, 1), (14, 0)]
+    assert ones(recording, "kill") == []
+    assert ends(recording) == [(39, 0, Fate.KILLED, 0)]
+
+
+@pytest.mark.rule("resident_dispatcher", 36)
+def test_without_kills_no_sm_is_lost_and_a_killed_block_is_a_fault(block):
+    recording = drive(
+        block, {0: start(gx=2)}, 400, NO_KILL, reports=[(300, 0, 0, KILLED)], stop=at(7)
+    )
+    assert changes(recording, "lost") == []
+    assert errors(recording) == [(305, ErrorCode.KILL_NOT_ASKED, 0)]
+    assert ones(recording, "busy") == [(8, 399)]
+
+
+@pytest.mark.rule("resident_dispatcher", 32, 33)
+def test_the_only_slot_of_a_machine_is_returned_by_a_second_sweep(block):
+    # On from 33 on: lost in 37. The second round's row has its turn in 37, too, and does not know
+    # it. Silent once more from 35 to 55, on from 57 on: the second round's books are those of 61.
+    config = config_of("tiny,policy=first_fit,stream_bits=2,sms=1,block_slots=1,kill_timeout=16")
+    recording = drive(block, {0: start(config=config)}, 90, config, stop=at(10))
+    assert changes(recording, "lost") == [(37, 1)]
+    assert ends(recording) == [(63, 0, Fate.FAILED, ErrorCode.SM_LOST)]
