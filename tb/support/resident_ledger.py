@@ -59,6 +59,10 @@ class ResidentLedger:
     ----------
     config : Config
         The machine.
+    first_number : int
+        Number of each launch's first block.
+    seen : dict of int, optional
+        What happened before.
 
     Attributes
     ----------
@@ -66,8 +70,8 @@ class ResidentLedger:
         How often each kind of thing happened.
     """
 
-    def __init__(self, config: Config):
-        self._config = config
+    def __init__(self, config: Config, first_number: int = 0, seen: dict[str, int] | None = None):
+        self._config, self._first_number = config, first_number
         self._sizes = capacities(config)
         self._start = resident_packets.resident_start(config)
         self._block = resident_packets.resident_block(config)
@@ -75,7 +79,7 @@ class ResidentLedger:
         self._report = layouts.block_report(config)
         self._error = layouts.error_record(config)
         self._lost = 0
-        self.seen: dict[str, int] = {}
+        self.seen: dict[str, int] = {} if seen is None else seen
         self._forget()
 
     def _forget(self) -> None:
@@ -139,7 +143,8 @@ class ResidentLedger:
         n, said = offer.bit_length() - 1, self._block.unpack(word)
         sm, run = self._sms[n], self._runs[said["stream"]]
         assert (said["bx"], said["by"], said["bz"]) == run.next_block, "a block out of order"
-        assert said["block_number"] == run.offered < run.total, "a block too many"
+        number = (self._first_number + run.offered) % (1 << 32)
+        assert said["block_number"] == number and run.offered < run.total, "a block too many"
         for name in ("index_address", "entry", "warps"):
             assert said[name] == run.fields[name], f"{name} is another launch's"
         waits = run.fields["wait_mode"] and run.offered

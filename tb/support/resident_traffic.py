@@ -23,6 +23,8 @@ class Mood:
         Of the host, in a cycle.
     fault, mute : float
         Of a block: a fault, and a report that comes very late, whatever is killed.
+    stray : float
+        Of an SM with nothing to report, in a cycle: a report of any slot, also in the boot.
     longest : int
         Cycles of the longest block.
     large : float
@@ -37,6 +39,7 @@ class Mood:
     swap: float = 0.02
     fault: float = 0.02
     mute: float = 0.0
+    stray: float = 0.0
     longest: int = 40
     large: float = 0.5
 
@@ -138,6 +141,8 @@ class ResidentTraffic:
             one = self._random.choice(ready)
             due.remove(one)
             self._standing[sm] = self._report.pack({"slot": one[2], "status": int(one[3])})
+        elif self._standing[sm] is None and self._mood.stray and self._happens(self._mood.stray):
+            self._standing[sm] = self._random.getrandbits(self._report.bits)
         standing = self._standing[sm]
         self._inputs[f"report__{sm}__valid"] = int(standing is not None)
         self._inputs[f"report__{sm}__payload"] = standing or 0

@@ -2,8 +2,10 @@
 
 from warploom.dispatch.block_dispatcher import BlockDispatcher
 from warploom.dispatch.grid_walker import GridWalker
+from warploom.dispatch.resident_dispatcher import ResidentDispatcher
 
 __all__ = [
     "BlockDispatcher",
     "GridWalker",
+    "ResidentDispatcher",
 ]
