@@ -50,7 +50,7 @@ class Books:
     def running(self, sm: int, slot: int, cycle: int) -> ResidentBlock | None:
         """Return the block that runs in a slot when its books are looked at in a cycle (26)."""
         block = self._rows[sm].get(slot)
-        return block if block is not None and block.offered <= cycle - 2 else None
+        return block if block is not None and block.offered <= cycle - 3 else None
 
     def leave(self, block: ResidentBlock) -> None:
         """Let a block run no longer."""

@@ -6,6 +6,8 @@ from warploom_spec.config import Config
 
 #: Cycles from the visit at which a sweep begins to the first one in which it is on.
 _TO_SWEEP = 2
+#: Cycles from one row of a sweep to the next (33).
+_ROW_EVERY = 4
 
 
 class LostSms:
@@ -47,15 +49,10 @@ class LostSms:
         unchanged = self.lost == self.lost_before and self.no_sm == (self.lost == self._all)
         return unchanged and not (self._returned or any(self._silent) or self._row is not None)
 
-    def grants(self, cycle: int, turn_before: int) -> bool:
-        """Tell whether a report may be granted in a cycle (25)."""
-        return not self._is_on(cycle) or turn_before & 3 != 0
-
-    def look(self, cycle: int, *, granted: bool) -> BooksTurn | None:
+    def look(self, cycle: int) -> BooksTurn | None:
         """Return the row that the sweep looks at in a cycle, if it does (33)."""
-        if granted or not self._is_on(cycle):
+        if self._row is None or not self._is_on(cycle - 1) or cycle % _ROW_EVERY != 1:
             return None
-        assert self._row is not None
         which = Round.FIND if self._row < self._rows else Round.RETURN
         sm, slot = divmod(self._row % self._rows, self._slots)
         return BooksTurn(which, sm, slot, sweep=self._sweep)

@@ -157,7 +157,7 @@ class ResidentDispatcher:
         }
         values |= self._stalls.counters
         values |= {name: ready >> n & 1 for n, name in enumerate(self._ready_ports)}
-        return values | self._policy.outputs(booted=self._cycle >= self._boot)
+        return values | self._policy.outputs(booted=self._cycle >= self._rows)
 
     def tick(self, inputs: Mapping[str, int]) -> None:
         """Advance by one clock edge."""
@@ -255,7 +255,7 @@ class ResidentDispatcher:
             quiet=not (self._streams.busy_before or now.before or now.two_before),
         )
         self._policy.tick(step)
-        shows, booted = outcome.error is not None, self._cycle >= self._boot
+        shows, booted = outcome.error is not None, self._cycle >= self._rows
         refusal = self._policy.swap(inputs, booted=booted, quiet=step.quiet, shows=shows)
         self._errors.tick(outcome.error or refusal)
 
@@ -288,12 +288,10 @@ class ResidentDispatcher:
     def _end_reports(self, inputs: Mapping[str, int], now: _Now) -> None:
         """Grant a report or look at a row of the sweep; hold what comes (25, 32, 33)."""
         cycle, lost_sms, ports = self._cycle, self._lost_sms, self._ports
-        granted = None
-        if lost_sms.grants(cycle, (cycle - 1) % self._turns):
-            granted = ports.grant()
-        row = lost_sms.look(cycle, granted=granted is not None)
+        row = lost_sms.look(cycle)
+        granted = ports.grant() if row is None else None
         self._stages.tick(row if granted is None else ports.turn(granted))
-        ports.tick(inputs, granted, booting=cycle < self._rows)
+        ports.tick(inputs, granted, booting=cycle < self._boot)
         lost_sms.tick(cycle, cycle % self._turns, self._streams, now.outcome, row)
 
     # Cycles with nothing to do

@@ -80,6 +80,9 @@ class Books(wiring.Component):
     def __init__(self, config: Config) -> None:
         self._config = config
         self._amounts = Amounts(config)
+        # The row of a slot that is written in this cycle, if one is.
+        self._entered = Signal(name="entered")
+        self._entered_row = Signal(config.sm_bits + config.slot_bits, name="entered_row")
         super().__init__(
             {
                 # The picked SM (one-hot), in the pick's cycle; one was picked in the cycle before.
@@ -182,6 +185,7 @@ class Books(wiring.Component):
             retires.enter(picked[_OFFER], row, toggle, needs[_OFFER])
         kept = retires.place if retires else needs[_OFFER]
         running.write(picked[_OFFER], row, Cat(toggle, stream[_OFFER], kept))
+        m.d.comb += [self._entered.eq(picked[_OFFER]), self._entered_row.eq(row)]
         land = decoded(m, "place_land", sm[_OFFER], config.sms, judged[_OFFER])
         m.d.comb += [
             enough.eq(amounts.enough(spare, self.needs)),
@@ -213,13 +217,16 @@ class Books(wiring.Component):
             held(m, "stream_4", runs_row[1 : 1 + stream_bits]),
         )
         kept = runs_row[1 + stream_bits :]
+        # What is read in the cycle of its writing means nothing.
+        entering = held(m, "entering_3", self._entered & (self._entered_row == row))
+        runs_not = held(m, "entering_4", entering)
         was_done = held(m, "done_4", done.later(row))
         gone = Rows(m, "lost_sms", 1, 1 << sm_bits)
         lost = held(m, "lost_4", gone.now(sm[3]))
         gone.write((boot[4] & self.forgets_lost) | self.found, sm[4], self.found)
         runs, returns = Signal(), Signal()
         m.d.comb += [
-            runs.eq(toggle ^ was_done),
+            runs.eq((toggle ^ was_done) & ~runs_not),
             returns.eq(
                 runs & ~boot[4] & ((reported[4] & ~lost) | (swept[4] & self.returns_lost & lost))
             ),

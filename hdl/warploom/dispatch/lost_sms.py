@@ -39,7 +39,6 @@ class LostSms(wiring.Component):
     sm: Signal
     last_row: Signal
     booting: Signal
-    sweeping: Signal
     returns_lost: Signal
     steal: Signal
     found: Signal
@@ -67,11 +66,9 @@ class LostSms(wiring.Component):
                 # The sweep's last row is looked at in this cycle.
                 "last_row": In(1),
                 "booting": In(1),
-                # A sweep is on. A register.
-                "sweeping": Out(1),
                 # The row at the books is one of the round that returns blocks.
                 "returns_lost": Out(1),
-                # No report is granted in this cycle. A register.
+                # No report is granted in this cycle: a sweep looks at a row. A register.
                 "steal": Out(1),
                 # The row's SM is found lost in this cycle.
                 "found": Out(1),
@@ -85,16 +82,18 @@ class LostSms(wiring.Component):
         del platform
         m = Module()
         late, late_stream = self._visits(m)
-        second, mute, whose = Signal(), Signal(), Signal.like(self.stream, name="whose")
-        with m.If(~self.sweeping & ~self.booting & late):
-            m.d.sync += [self.sweeping.eq(1), second.eq(0), whose.eq(late_stream), mute.eq(1)]
+        sweeping, second, mute = Signal(), Signal(), Signal()
+        whose, quarter = Signal.like(self.stream, name="whose"), Signal(2)
+        with m.If(~sweeping & ~self.booting & late):
+            m.d.sync += [sweeping.eq(1), second.eq(0), whose.eq(late_stream), mute.eq(1)]
         with m.Elif(self.reported & (self.stream == whose)):
             m.d.sync += mute.eq(0)
-        with m.If(self.sweeping & self.last_row):
-            m.d.sync += [second.eq(~second), self.sweeping.eq(~second)]
+        with m.If(self.last_row):
+            m.d.sync += [second.eq(~second), sweeping.eq(~second)]
         # A row comes to the books three cycles after its turn: so does its round.
         round_two = Pipe(m, "second", second, 0, ROW_STAGES)[ROW_STAGES]
-        m.d.sync += self.steal.eq(self.sweeping & (self.turn[:2] == 0))
+        # A row's return is in all books before the next row is looked at.
+        m.d.sync += [quarter.eq(quarter + 1), self.steal.eq(sweeping & (quarter == 0))]
         one = decoded(m, "found_one", self.sm, len(self.lost), self.found)
         m.d.comb += [
             self.returns_lost.eq(round_two),
@@ -103,7 +102,7 @@ class LostSms(wiring.Component):
         m.d.sync += [self.lost.eq(self.lost | one), self.no_sm.eq(self.lost.all())]
         with m.If(self.restart):
             m.d.sync += [
-                *(s.eq(0) for s in (self.sweeping, second, mute, self.steal)),
+                *(s.eq(0) for s in (sweeping, second, mute, quarter, self.steal)),
                 # What was found in this very cycle is kept with the others.
                 self.no_sm.eq(0),
             ]

@@ -266,13 +266,13 @@ class ResidentDispatcher(wiring.Component):
         """Connect reports, the pipe of returns, what a return means, and lost SMs."""
         for port, inner in zip(self.report, returns.report, strict=True):
             wiring.connect(m, wiring.flipped(port), inner)
-        sweeps = lost.sweeping & ~returns.granted
         kills = self._config.sm_kill
+        steal = lost.steal if kills else 0
         m.d.comb += [
-            returns.boot.eq(rows.boot),
-            returns.steal.eq(lost.steal if kills else 0),
-            rows.sweeps.eq(sweeps if kills else 0),
-            books.sweeps.eq(sweeps if kills else 0),
+            returns.boot.eq(rows.booting),
+            returns.steal.eq(steal),
+            rows.sweeps.eq(steal),
+            books.sweeps.eq(steal),
             books.granted.eq(returns.granted),
             books.granted_sm.eq(returns.sm),
             books.body.eq(returns.body),
@@ -295,7 +295,7 @@ class ResidentDispatcher(wiring.Component):
             lost.runs.eq(books.back.swept & books.back.runs),
             lost.stream.eq(books.back.stream),
             lost.sm.eq(books.back.sm),
-            lost.last_row.eq(sweeps & rows.last),
+            lost.last_row.eq(lost.steal & rows.last),
             lost.booting.eq(rows.booting),
             self.error.eq(returned.error),
             self.error_count.eq(returned.error_count),

@@ -25,14 +25,13 @@ class OrderTable:
         self.sms = list(range(config.sms))
         # Position and SM of the writes at the ends of the next cycles.
         self._writes: list[tuple[int, int]] = []
-        # A refusal whose record has not appeared, and whether one appears in this cycle.
+        # A refusal whose record waits for a cycle without an error of a report.
         self._refused: Error | None = None
-        self._appears = False
 
     @property
     def ready(self) -> bool:
         """Whether no swap is at work."""
-        return not self._writes and self._refused is None and not self._appears
+        return not self._writes and self._refused is None
 
     @property
     def settled(self) -> bool:
@@ -51,15 +50,14 @@ class OrderTable:
         shows : bool
             Whether an error of a report takes the next cycle's record.
         """
+        error = None if shows else self._refused
+        if error is not None:
+            self._refused = None
         if self._writes:
             position, sm = self._writes.pop(0)
             self.sms[position] = sm
         elif payload is not None:
             self._take(payload, quiet=quiet)
-        error = None if shows else self._refused
-        self._appears = error is not None
-        if error is not None:
-            self._refused = None
         return error
 
     def _take(self, payload: int, *, quiet: bool) -> None:
