@@ -1,4 +1,4 @@
-"""Cases of ResidentDispatcher's lockstep tests: its host with SMs, and its ledger as an observer."""
+"""Cases of ResidentDispatcher's lockstep tests: its host with SMs, and its ledger."""
 
 from collections.abc import Mapping
 

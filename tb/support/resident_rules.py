@@ -7,13 +7,14 @@ import pytest
 
 from tb.support.dispatch_configs import config_of
 from tb.support.record import Recording, made, record
+from warploom.dispatch import ResidentDispatcher
 from warploom_golden.dispatch import ResidentDispatcher as Model
 from warploom_spec import BlockStatus, Config, layouts, resident_packets, timing
 
 #: Makes the block of a configuration.
 Block = Callable[..., Any]
-#: Each test of a module: of the model.
-MODEL = pytest.mark.parametrize("block", [Model], ids=["model"])
+#: Each test of a module: of the RTL and of the model.
+RTL_AND_MODEL = pytest.mark.parametrize("block", [ResidentDispatcher, Model], ids=["rtl", "model"])
 
 OK, FAULT, KILLED = BlockStatus.OK, BlockStatus.FAULT, BlockStatus.KILLED
 #: Two SMs of four slots, four streams; the boot takes 17 cycles.
@@ -137,8 +138,8 @@ def given(recording: Recording) -> list[tuple[int, int]]:
 
 def blocks(recording: Recording, config: Config = TINY) -> list[dict[str, int]]:
     """Return what each offered block says."""
-    packet = resident_packets.resident_block(config)
-    return [packet.unpack(word) for word in recording.port("block") if word is not None]
+    packet, words = resident_packets.resident_block(config), recording.port("block")
+    return [packet.unpack(words[cycle] or 0) for cycle, _ in given(recording)]
 
 
 def ends(recording: Recording, config: Config = TINY) -> list[tuple[int, int, int, int]]:

@@ -7,8 +7,8 @@ from tb.support.dispatch_rules import HALF, at
 from tb.support.resident_rules import (
     FAULT,
     KILLED,
-    MODEL,
     ONE,
+    RTL_AND_MODEL,
     TINY,
     WHOLE,
     blocks,
@@ -25,7 +25,7 @@ from warploom_golden.dispatch.error_records import ErrorRecords
 from warploom_golden.dispatch.stalls import RESIDENT_STALL_CAUSES
 from warploom_spec import ErrorCode, Fate, timing
 
-pytestmark = MODEL
+pytestmark = RTL_AND_MODEL
 
 THREE = config_of("tiny,policy=first_fit,stream_bits=2,sms=3,kill_timeout=16")
 SIXTEEN = config_of("tiny,policy=first_fit,stream_bits=2,sms=16,kill_timeout=16")
@@ -88,9 +88,9 @@ def test_reports_of_one_cycle_are_granted_in_turn(block):
 
 
 @pytest.mark.rule("resident_dispatcher", 26)
-@pytest.mark.parametrize(("sent", "told", "over"), [(6, [11], []), (7, [], [13])])
-def test_a_block_runs_from_two_cycles_before_its_books_are_looked_at(block, sent, told, over):
-    # Offered in 9: books of 11 find it, those of 10 do not.
+@pytest.mark.parametrize(("sent", "told", "over"), [(7, [12], []), (8, [], [14])])
+def test_a_block_runs_for_books_three_cycles_after_its_offer(block, sent, told, over):
+    # Offered in 9: books of 12 find it, those of 11 do not.
     recording = drive(block, {0: start()}, reports=[(sent, 0, 0)])
     assert errors(recording) == [(cycle, NOT_RUNNING, 0) for cycle in told]
     assert [cycle for cycle, *_ in ends(recording)] == over

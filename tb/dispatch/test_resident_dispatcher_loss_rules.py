@@ -8,7 +8,7 @@ from tb.support.resettable import resettable
 from tb.support.resident_rules import (
     FAULT,
     KILLED,
-    MODEL,
+    RTL_AND_MODEL,
     WHOLE,
     blocks,
     changes,
@@ -22,7 +22,7 @@ from tb.support.resident_rules import (
 )
 from warploom_spec import ErrorCode, Fate
 
-pytestmark = MODEL
+pytestmark = RTL_AND_MODEL
 
 IN_ORDER = config_of("tiny,policy=first_fit,stream_bits=2,kill_timeout=16,reclaim=in_order")
 NO_KILL = config_of("tiny,policy=first_fit,stream_bits=2,sm_kill=False,kill_timeout=16")
@@ -39,8 +39,8 @@ def test_first_and_cycles_come_two_and_three_cycles_after_the_end(block):
     clock = (1 << 32) - 20
     recording = drive(block, sent, reports=reports, clock=lambda now: (now + clock) % (1 << 32))
     assert ends(recording) == [(36, 0, Fate.FINISHED, 0)]
-    assert recording.port("ended_first")[36:41] == [None, None, clock + 9, None, None]
-    assert recording.port("ended_cycles")[36:41] == [None, None, None, 34 - 9, None]
+    assert recording.port("ended_first")[38] == clock + 9
+    assert recording.port("ended_cycles")[39] == 34 - 9
 
 
 @pytest.mark.rule("resident_dispatcher", 29)
@@ -83,19 +83,19 @@ def test_a_stop_after_the_last_pick_leaves_the_fate_to_the_reports(block, status
 @pytest.mark.rule("resident_dispatcher", 30, 32, 33)
 def test_a_mute_sm_is_lost_after_its_visits_and_the_sweep_returns_its_blocks(block):
     # Killed from 11 on. Stream 0 is visited in 11, 15, 19 and so on. A return in 13: the silent
-    # visits are those from 19 on, the sixth is in 39. The sweep is on from 41 on. SM 1's slot 0 is
-    # row 4, looked at in 45 and 53, at the books in 48 and 56.
+    # visits are those from 19 on, the sixth is in 39. The sweep is on from 41 on, its first row in
+    # 44. SM 1's slot 0 is row 4, looked at in 60 and 92, at the books in 63 and 95.
     sent = {0: start(gx=2)}
-    recording = drive(block, sent, 70, reports=[(9, 0, 0, KILLED)], stop=at(10))
-    assert ones(recording, "kill") == [(11, 58)]
-    assert ones(recording, "lost", 1) == [(49, 69)]
+    recording = drive(block, sent, 110, reports=[(9, 0, 0, KILLED)], stop=at(10))
+    assert ones(recording, "kill") == [(11, 97)]
+    assert ones(recording, "lost", 1) == [(64, 109)]
     assert ones(recording, "lost", 0) == []
-    assert ones(recording, "busy") == [(8, 56)]
-    assert ends(recording) == [(58, 0, Fate.FAILED, ErrorCode.SM_LOST)]
+    assert ones(recording, "busy") == [(8, 95)]
+    assert ends(recording) == [(97, 0, Fate.FAILED, ErrorCode.SM_LOST)]
 
 
 @pytest.mark.rule("resident_dispatcher", 32)
-@pytest.mark.parametrize(("sent", "lost"), [(14, 53), (15, 57), (18, 57), (19, 61)])
+@pytest.mark.parametrize(("sent", "lost"), [(14, 68), (15, 72), (18, 72), (19, 76)])
 def test_a_return_since_the_last_visit_makes_it_not_silent(block, sent, lost):
     # Books four cycles later. Visits in 19, 23 and 27; a return in 19 counts for the one of 23.
     recording = drive(block, {0: start(gx=2)}, 90, reports=[(sent, 0, 0, KILLED)], stop=at(10))
@@ -103,10 +103,10 @@ def test_a_return_since_the_last_visit_makes_it_not_silent(block, sent, lost):
 
 
 @pytest.mark.rule("resident_dispatcher", 33)
-@pytest.mark.parametrize(("sent", "lost"), [(28, [(41, 64)]), (29, []), (31, [])])
+@pytest.mark.parametrize(("sent", "lost"), [(28, [(56, 64)]), (29, []), (31, [])])
 def test_a_report_while_the_sweep_is_on_loses_no_sm(block, sent, lost):
     # Silent in 11 to 31, on from 33 on: books of SM 0's report in 32, 33 or 35. Its row has its
-    # turn in 36, and SM 1's in 40.
+    # turn at the books in 39, and SM 1's in 55.
     reports = [(sent, 0, 0, KILLED)]
     recording = drive(block, {0: start(gx=2)}, 65, reports=reports, stop=at(10))
     assert ones(recording, "lost", 1) == lost
@@ -116,15 +116,13 @@ def test_a_report_while_the_sweep_is_on_loses_no_sm(block, sent, lost):
 @pytest.mark.rule("resident_dispatcher", 25)
 def test_a_sweep_takes_every_fourth_cycle_from_the_reports(block):
     # Reports of slots in which nothing runs: the record of a grant in g comes in g + 4. The sweep
-    # is on from 33 on, and turn 0 is in 35, 39 and so on.
+    # is on from 33 on, and looks at its rows in 36, 40 and so on, the sixteenth in 96.
     reports = [(20 + n, n % 2, 3) for n in range(40)]
     recording = drive(block, {0: start(gx=2)}, 120, reports=reports, stop=at(10))
     granted = [cycle - 4 for cycle, *_ in errors(recording)]
     assert [cycle for cycle in granted if cycle < 33 and cycle % 4 == 0]
-    # Sixteen rows take longer than sixteen cycles.
-    swept = [cycle for cycle in granted if 33 <= cycle < 49]
-    assert swept
-    assert not [cycle for cycle in swept if cycle % 4 == 0]
+    swept = [cycle for cycle in granted if 33 <= cycle < 96]
+    assert {cycle % 4 for cycle in swept} == {1, 2, 3}
 
 
 @pytest.mark.rule("resident_dispatcher", 1, 16, 26, 33, 34)
@@ -132,55 +130,55 @@ def test_a_lost_sm_gets_no_block_until_a_full_reset(block):
     def with_reset(config):
         return resettable(block(config))
 
-    sent = {0: start(gx=2), 60: start(1, gx=3), 120: start(gx=3), 180: start(gx=3)}
-    levels = {"stop": at(10), "restart": at(80), "reset_now": at(140)}
-    reports = [(9, 0, 0, KILLED), (56, 1, 0)]
-    recording = drive(with_reset, sent, 220, reports=reports, **levels)
-    assert errors(recording) == [(61, ErrorCode.LOST_SM_SIGNAL, 1)]
-    assert ones(recording, "lost", 1) == [(49, 140)]
+    sent = {0: start(gx=2), 80: start(1, gx=3), 140: start(gx=3), 200: start(gx=3)}
+    levels = {"stop": at(10), "restart": at(100), "reset_now": at(160)}
+    reports = [(9, 0, 0, KILLED), (76, 1, 0)]
+    recording = drive(with_reset, sent, 240, reports=reports, **levels)
+    assert errors(recording) == [(81, ErrorCode.LOST_SM_SIGNAL, 1)]
+    assert ones(recording, "lost", 1) == [(64, 160)]
     # One SM is left, then all again.
-    later = [(69, 0), (74, 0), (79, 0), (129, 0), (134, 0), (139, 0), (189, 0), (190, 1), (194, 0)]
-    assert given(recording)[2:] == later
+    one = [(first + n, 0) for first in (89, 149) for n in (0, 5, 10)]
+    assert given(recording)[2:] == [*one, (209, 0), (210, 1), (214, 0)]
 
 
 @pytest.mark.rule("resident_dispatcher", 33, 34)
 def test_no_sm_is_told_a_cycle_after_the_last_one_was_lost(block):
-    # SM 0's row is looked at in 33: lost in 37.
+    # SM 0's row is looked at in 36: lost in 40.
     recording = drive(block, {0: start(gx=2)}, 90, stop=at(10), restart=at(70))
-    assert changes(recording, "lost") == [(37, 1), (41, 3)]
-    assert ones(recording, "no_sm") == [(42, 70), (72, 89)]
+    assert changes(recording, "lost") == [(40, 1), (56, 3)]
+    assert ones(recording, "no_sm") == [(57, 70), (72, 89)]
 
 
 @pytest.mark.rule("resident_dispatcher", 33)
 def test_blocks_of_other_streams_on_a_lost_sm_return_too(block):
     sent = {0: start(0, gx=2), 20: start(1, gx=2, priority=1)}
-    recording = drive(block, sent, 90, reports=[(12, 0, 0, KILLED)], stop=at(10))
-    # SM 1 is lost in 53 with blocks of both: rows 4 and 5, whose books are written in 60 and 61.
-    assert ones(recording, "kill", 1)[0][0] == 62
-    assert ones(recording, "lost", 1) == [(53, 89)]
+    recording = drive(block, sent, 110, reports=[(12, 0, 0, KILLED)], stop=at(10))
+    # SM 1 is lost in 68 with blocks of both: rows 4 and 5, whose books are written in 99 and 103.
+    assert ones(recording, "kill", 1)[0][0] == 104
+    assert ones(recording, "lost", 1) == [(68, 109)]
     packed = [(stream, fate, code) for _, stream, fate, code in ends(recording)]
     assert packed == [(0, Fate.FAILED, ErrorCode.SM_LOST)]
 
 
 @pytest.mark.rule("resident_dispatcher", 26, 33)
 def test_in_order_a_swept_block_retires_and_lets_those_behind_it_go(block):
-    # SM 1 reports: books in 16. Stream 0 is silent in 23 to 43, SM 0 is lost in 49 by row 0, whose
-    # second turn is in 56. It is judged every third cycle from 12 on and retires in 60. The other
-    # block retires in 61, is written back in 62 and gives room in 65.
+    # SM 1 reports: books in 16. Stream 0 is silent in 23 to 43, SM 0 is lost in 52 by row 0, whose
+    # second turn is in 83. It is judged every third cycle from 12 on and retires in 87. The other
+    # block retires in 88, is written back in 89 and gives room in 92.
     sent = {0: start(0, gx=2, **WHOLE), 30: start(1, **WHOLE)}
     reports = [(12, 1, 0, KILLED)]
-    recording = drive(block, sent, 90, IN_ORDER, reports=reports, stop=at(10))
-    assert changes(recording, "lost") == [(49, 1)]
-    assert ends(recording) == [(58, 0, Fate.FAILED, ErrorCode.SM_LOST)]
-    assert given(recording) == [(9, 0), (10, 1), (68, 1)]
+    recording = drive(block, sent, 110, IN_ORDER, reports=reports, stop=at(10))
+    assert changes(recording, "lost") == [(52, 1)]
+    assert ends(recording) == [(85, 0, Fate.FAILED, ErrorCode.SM_LOST)]
+    assert given(recording) == [(9, 0), (10, 1), (95, 1)]
 
 
 @pytest.mark.rule("resident_dispatcher", 32)
 def test_the_time_out_counts_in_visits(block):
     config = config_of("tiny,policy=first_fit,stream_bits=2,kill_timeout=40")
-    # Twelve silent visits, in 19 to 63; row 4 is looked at in 69.
+    # Twelve silent visits, in 19 to 63; row 4 is looked at in 84.
     recording = drive(block, {0: start(gx=2)}, 90, config, reports=[(9, 0, 0, KILLED)], stop=at(10))
-    assert ones(recording, "lost", 1)[0][0] == 73
+    assert ones(recording, "lost", 1)[0][0] == 88
 
 
 # Resets
@@ -233,10 +231,9 @@ def test_without_kills_no_sm_is_lost_and_a_killed_block_is_a_fault(block):
 
 
 @pytest.mark.rule("resident_dispatcher", 32, 33)
-def test_the_only_slot_of_a_machine_is_returned_by_a_second_sweep(block):
-    # On from 33 on: lost in 37. The second round's row has its turn in 37, too, and does not know
-    # it. Silent once more from 35 to 55, on from 57 on: the second round's books are those of 61.
+def test_the_only_slot_of_a_machine_is_lost_and_returned_by_one_sweep(block):
+    # On from 33 on, rows in 36 and 40.
     config = config_of("tiny,policy=first_fit,stream_bits=2,sms=1,block_slots=1,kill_timeout=16")
     recording = drive(block, {0: start(config=config)}, 90, config, stop=at(10))
-    assert changes(recording, "lost") == [(37, 1)]
-    assert ends(recording) == [(63, 0, Fate.FAILED, ErrorCode.SM_LOST)]
+    assert changes(recording, "lost") == [(40, 1)]
+    assert ends(recording) == [(45, 0, Fate.FAILED, ErrorCode.SM_LOST)]

@@ -5,7 +5,7 @@ import pytest
 from tb.support.dispatch_configs import config_of
 from tb.support.dispatch_rules import at
 from tb.support.resident_rules import (
-    MODEL,
+    RTL_AND_MODEL,
     WHOLE,
     changes,
     drive,
@@ -17,7 +17,7 @@ from tb.support.resident_rules import (
 )
 from warploom_spec import ErrorCode, layouts
 
-pytestmark = MODEL
+pytestmark = RTL_AND_MODEL
 
 
 def machine(policy, sms=4, **changes):

@@ -6,8 +6,8 @@ from tb.support.dispatch_configs import config_of
 from tb.support.dispatch_rules import at
 from tb.support.resident_rules import (
     KILLED,
-    MODEL,
     ONE,
+    RTL_AND_MODEL,
     TINY,
     WHOLE,
     blocks,
@@ -22,7 +22,7 @@ from tb.support.resident_rules import (
 from warploom_golden.dispatch import ResidentDispatcher
 from warploom_spec import Fate, WarploomError, timing
 
-pytestmark = MODEL
+pytestmark = RTL_AND_MODEL
 
 FIVE = config_of("tiny,policy=first_fit,stream_bits=2,sms=5,kill_timeout=16")
 
@@ -48,9 +48,9 @@ def test_a_launch_is_taken_nine_cycles_after_the_rows_of_the_largest_memory(bloc
 
 
 @pytest.mark.rule("resident_dispatcher", 1, 28)
-@pytest.mark.parametrize(("sent", "told"), [(-17, []), (-10, []), (-9, [5])])
-def test_reports_in_the_boots_rows_are_dropped_without_an_error(block, sent, told):
-    # Eight rows from cycle -17 on. The record comes five cycles after the report.
+@pytest.mark.parametrize(("sent", "told"), [(-17, []), (-1, []), (0, [5])])
+def test_reports_in_the_boot_are_dropped_without_an_error(block, sent, told):
+    # The record comes five cycles after the report.
     recording = drive(block, {}, 10, reports=[(sent, 1, 0)], before=9)
     assert [cycle for cycle, word in enumerate(recording.port("error")) if word] == told
 
