@@ -122,7 +122,8 @@ def test_a_sweep_takes_every_fourth_cycle_from_the_reports(block):
     granted = [cycle - 4 for cycle, *_ in errors(recording)]
     assert [cycle for cycle in granted if cycle < 33 and cycle % 4 == 0]
     swept = [cycle for cycle in granted if 33 <= cycle < 96]
-    assert {cycle % 4 for cycle in swept} == {1, 2, 3}
+    assert swept
+    assert not [cycle for cycle in swept if cycle % 4 == 0]
 
 
 @pytest.mark.rule("resident_dispatcher", 1, 16, 26, 33, 34)

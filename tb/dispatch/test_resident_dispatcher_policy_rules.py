@@ -176,7 +176,7 @@ def test_a_swap_changes_the_order_of_sms(block):
 def test_a_swap_of_a_position_that_there_is_not_is_refused(block, pair, named):
     config = machine("freed_first", 3)
     recording = drive(block, {}, 20, config, **swapping(config, 4, *pair))
-    assert errors(recording) == [(5, ErrorCode.ORDER_RANGE, named)]
+    assert errors(recording) == [(6, ErrorCode.ORDER_RANGE, named)]
     assert recording.port("order_swap__ready")[3:8] == [1, 1, 0, 1, 1]
     assert recording.port("error_count")[-1] == 1
 
@@ -193,7 +193,7 @@ def test_a_refusals_record_waits_for_an_error_of_a_report(block):
         ErrorCode.ORDER_RANGE,
     ]
     assert [cycle for cycle, *_ in errors(recording)] == [5, 6, 7, 8]
-    assert recording.port("order_swap__ready")[3:11] == [1, 1, 0, 0, 0, 0, 1, 1]
+    assert recording.port("order_swap__ready")[3:11] == [1, 1, 0, 0, 0, 1, 1, 1]
     assert changes(recording, "error_count") == [(5, 1), (6, 2), (7, 3), (8, 4)]
 
 
@@ -203,14 +203,14 @@ def test_a_swap_is_refused_while_the_machine_is_not_quiet(block, sent, busy):
     # Picked in 6. Books of the only block in 24: busy until 24, so quiet in 26.
     levels = swapping(FREED, sent, 0, 3)
     recording = drive(block, {0: start()}, config=FREED, reports=[(20, 0, 0)], **levels)
-    assert errors(recording) == [(sent + 1, ErrorCode.ORDER_BUSY, 0)] * busy
+    assert errors(recording) == [(sent + 2, ErrorCode.ORDER_BUSY, 0)] * busy
     assert [cycle for cycle, *_ in ends(recording)] == [26]
 
 
 @pytest.mark.rule("resident_dispatcher", 1, 20)
 def test_swaps_are_taken_after_the_boot_and_a_restart_undoes_them(block):
     recording = drive(block, {}, 3, FREED, before=25)
-    assert recording.cycles("order_swap__ready")[0] == 25
+    assert recording.cycles("order_swap__ready")[0] == 16
     levels = swapping(FREED, 0, 0, 3) | {"restart": at(10)}
     recording = drive(block, {60: start()}, 90, FREED, **levels)
     assert given(recording) == [(69, 0)]

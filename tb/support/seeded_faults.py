@@ -2,8 +2,14 @@
 
 from warploom.dispatch._fit_table import FitTable
 from warploom.dispatch._resident_places import ResidentPlaces
+from warploom.dispatch.active_launch import ActiveLaunch
+from warploom.dispatch.amounts import Amounts
+from warploom.dispatch.books import Books
+from warploom.dispatch.lost_sms import LostSms
+from warploom.dispatch.next_resident import NextResident
 from warploom.dispatch.placement import round_robin
 from warploom.dispatch.sm.port import SmPort
+from warploom.dispatch.stream_flags import StreamFlags
 from warploom.host import BusPort, HostRegisters, Mailbox
 from warploom.index import IndexMemory, IndexPacker, IndexUnpacker
 from warploom.index._iterator_setup import Setup
@@ -151,5 +157,18 @@ REPLAYED = {
     "refused": Change(BusPort, "elaborate", "self.refused + counted", "self.refused"),
     "no_interrupt": Change(
         HostRegisters, "_interrupt", "self.irq.eq((status & enable).any())", "self.irq.eq(0)"
+    ),
+}
+#: ``overcommit``: a unit more than there is. ``hold``: nothing is held. ``age``: of one priority the
+#: youngest is next. ``row``: a block runs before its row is written. ``sweep``: a report does not
+#: save its SM. ``wait``: a begun launch of mode `wait` gives way.
+RESIDENT_DISPATCHER = {
+    "overcommit": Change(Amounts, "enough", "x >= y", "x + 1 >= y"),
+    "hold": Change(StreamFlags, "elaborate", "self.open & ~held", "self.open"),
+    "age": Change(NextResident, "_ages", "= bit, ~bit", "= ~bit, bit"),
+    "row": Change(Books, "_return", " & ~runs_not", ""),
+    "sweep": Change(LostSms, "elaborate", "mute.eq(0)", "mute.eq(1)"),
+    "wait": Change(
+        ActiveLaunch, "_change", "following.comes_first & ~stays", "following.comes_first"
     ),
 }
