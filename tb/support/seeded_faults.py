@@ -159,8 +159,8 @@ REPLAYED = {
         HostRegisters, "_interrupt", "self.irq.eq((status & enable).any())", "self.irq.eq(0)"
     ),
 }
-#: ``overcommit``: a unit more than there is. ``hold``: nothing is held. ``age``: of one priority the
-#: youngest is next. ``row``: a block runs before its row is written. ``sweep``: a report does not
+#: ``overcommit``: a unit more than there is. ``hold``: nothing is held. ``age``: of one priority
+#: the youngest is next. ``row``: a block runs before its row is written. ``sweep``: a report does not
 #: save its SM. ``wait``: a begun launch of mode `wait` gives way.
 RESIDENT_DISPATCHER = {
     "overcommit": Change(Amounts, "enough", "x >= y", "x + 1 >= y"),
