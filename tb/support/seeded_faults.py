@@ -160,8 +160,8 @@ REPLAYED = {
     ),
 }
 #: ``overcommit``: a unit more than there is. ``hold``: nothing is held. ``age``: of one priority
-#: the youngest is next. ``row``: a block runs before its row is written. ``sweep``: a report does not
-#: save its SM. ``wait``: a begun launch of mode `wait` gives way.
+#: the youngest is next. ``row``: a block runs before its row is written. ``sweep``: a report saves
+#: no SM. ``wait``: a begun launch of mode `wait` gives way.
 RESIDENT_DISPATCHER = {
     "overcommit": Change(Amounts, "enough", "x >= y", "x + 1 >= y"),
     "hold": Change(StreamFlags, "elaborate", "self.open & ~held", "self.open"),

@@ -77,7 +77,8 @@ class Retirement:
             row[config.slot_bits + config.sm_bits],
             row[config.slot_bits + config.sm_bits + 1 :],
         )
-        retired, retired_sm = Signal(), held(m, "retired_sm", sm)
+        retired = Signal()
+        retired_sm = held(m, "retired_sm", sm)
         more = fetch != self.place
         # An SM's book takes two cycles: the second of two blocks in a row is looked at again.
         m.d.comb += [

@@ -180,10 +180,12 @@ class ActiveLaunch(wiring.Component):
         changed: Signal,
     ) -> tuple[Signal, Signal]:
         """Decide on a change in one cycle, and make it in the next one; return who comes."""
-        wanted, pending = Signal(), Signal()
+        wanted = Signal()
+        pending = Signal()
         # Who is next, and of which priority, is known of the new active launch alone from then on.
         settling = Signal(2)
-        chosen, number = Signal.like(self.active, name="chosen"), Signal.like(self.stream)
+        chosen = Signal.like(self.active, name="chosen")
+        number = Signal.like(self.stream)
         turn = following.comes_first & ~stays
         m.d.comb += wanted.eq(
             following.some

@@ -224,7 +224,8 @@ class Books(wiring.Component):
         gone = Rows(m, "lost_sms", 1, 1 << sm_bits)
         lost = held(m, "lost_4", gone.now(sm[3]))
         gone.write((boot[4] & self.forgets_lost) | self.found, sm[4], self.found)
-        runs, returns = Signal(), Signal()
+        runs = Signal()
+        returns = Signal()
         m.d.comb += [
             runs.eq((toggle ^ was_done) & ~runs_not),
             returns.eq(

@@ -74,7 +74,8 @@ class Ends(wiring.Component):
         looked, over, telling = (
             Signal(streams, name=name) for name in ("looked", "over", "telling")
         )
-        free, was_emptied = Signal(), Signal()
+        free = Signal()
+        was_emptied = Signal()
         returned = held(m, "returned_stream", self.emptied_stream)
         m.d.sync += [
             was_emptied.eq(self.emptied),

@@ -50,6 +50,7 @@ class LostSms(wiring.Component):
         streams = 1 << config.stream_bits
         super().__init__(
             {
+                # All but `lost` starts anew.
                 "restart": In(1),
                 # Flags of the streams, and the one that is visited.
                 "kill": In(streams),
@@ -82,8 +83,11 @@ class LostSms(wiring.Component):
         del platform
         m = Module()
         late, late_stream = self._visits(m)
-        sweeping, second, mute = Signal(), Signal(), Signal()
-        whose, quarter = Signal.like(self.stream, name="whose"), Signal(2)
+        sweeping = Signal()
+        second = Signal()
+        mute = Signal()
+        whose = Signal.like(self.stream, name="whose")
+        quarter = Signal(2)
         with m.If(~sweeping & ~self.booting & late):
             m.d.sync += [sweeping.eq(1), second.eq(0), whose.eq(late_stream), mute.eq(1)]
         with m.Elif(self.reported & (self.stream == whose)):
@@ -117,7 +121,8 @@ class LostSms(wiring.Component):
         silent = Signal(streams, init=-1)
         m.d.sync += silent.eq((silent | self.at_turn) & ~self.returned)
         count, stream = held(m, "count", counts.now(self.turn)), held(m, "visited", self.turn)
-        counts_on, late = Signal(), Signal()
+        counts_on = Signal()
+        late = Signal()
         m.d.sync += counts_on.eq((self.kill & self.busy & silent & self.at_turn).any())
         m.d.comb += late.eq(counts_on & (count == limit))
         counts.write(C(1, 1), stream, Mux(counts_on & ~late, count + 1, 0)[: limit.bit_length()])

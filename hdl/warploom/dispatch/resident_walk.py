@@ -84,7 +84,8 @@ class ResidentWalk(wiring.Component):
         # From a register behind the block memory: two cycles after the change.
         then = held(m, "then", places.later(self.stream))
         ends_then = held(m, "ends_then", at_end.now(self.stream))
-        load, begin = Signal(), Signal()
+        load = Signal()
+        begin = Signal()
         m.d.sync += load.eq(self.changed & ~self.fresh)
         m.d.comb += begin.eq(self.changed & self.fresh)
         ends_after = self._step(m, ends, ends_then, then, load, begin)

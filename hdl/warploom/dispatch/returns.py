@@ -33,6 +33,7 @@ class Returns(wiring.Component):
         packet = layouts.block_report(config).layout()
         super().__init__(
             {
+                # Of each SM.
                 "report": In(stream.Signature(packet)).array(config.sms),
                 # Reports are dropped; no report is granted.
                 "boot": In(1),

@@ -95,7 +95,9 @@ class Room(wiring.Component):
         del platform
         m = Module()
         sms = self._config.sms
-        room, out, chosen = Signal(sms, name="room"), Signal(sms, name="out"), Signal(sms)
+        room = Signal(sms, name="room")
+        out = Signal(sms, name="out")
+        chosen = Signal(sms)
         may = self.go & self.known if self.NEEDS_ROUND else self.go
         m.d.comb += [
             self.picks.eq(may & self.finds(room)),

@@ -59,8 +59,12 @@ class Scan(wiring.Component):
         del platform
         m = Module()
         sms = self._config.sms
-        begin, advance, looking, first = Signal(), Signal(), Signal(), Signal.like(self.sm)
-        to_do, waited = Signal(range(sms + 1)), Signal(3)
+        begin = Signal()
+        advance = Signal()
+        looking = Signal()
+        first = Signal.like(self.sm)
+        to_do = Signal(range(sms + 1))
+        waited = Signal(3)
         m.d.comb += [
             begin.eq(self.change | self.idle),
             advance.eq(~self.picked | self.returns_look),

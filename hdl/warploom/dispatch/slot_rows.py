@@ -55,7 +55,8 @@ class SlotRows(wiring.Component):
         config = self._config
         rows = max(config.sms * config.block_slots, 1 << config.stream_bits)
         left = Signal(range(rows), init=rows - 1)
-        slot_last, sm_last = Signal(), Signal()
+        slot_last = Signal()
+        sm_last = Signal()
         drain = Signal(_DRAIN, init=-1)
         m.d.comb += [
             slot_last.eq(self.slot == config.block_slots - 1),

@@ -46,7 +46,8 @@ class Stalled(wiring.Component):
         del platform
         m = Module()
         m.submodules.counters = counters = WideCounters(len(self.counters), len(self.counters[0]))
-        stalled, lacks = Signal(), held(m, "lacks", self.lacks)
+        stalled = Signal()
+        lacks = held(m, "lacks", self.lacks)
         m.d.sync += stalled.eq(self.go & ~self.picks)
         first = lacks & ~Cat(lacks[:k].any() for k in range(len(lacks)))
         m.d.comb += [

@@ -29,14 +29,14 @@ class FreedFirst(Room):
     def choose(self, m: Module, room: Signal, out: Signal) -> Value:
         """Return the candidate if it has room."""
         sms = self._config.sms
-        candidate, aside, head_valid = Signal(sms), Signal(), Signal()
-        more, drop, pop, on_way, at = (
-            Signal(),
-            Signal(),
-            Signal(),
-            Signal(),
-            Signal.like(self._head),
-        )
+        candidate = Signal(sms)
+        aside = Signal()
+        head_valid = Signal()
+        more = Signal()
+        drop = Signal()
+        pop = Signal()
+        on_way = Signal()
+        at = Signal.like(self._head)
         number = Mux(self._by_table, self._table, self._head)
         m.d.comb += [
             *(candidate[k].eq(number == k) for k in range(sms)),
@@ -59,9 +59,11 @@ class FreedFirst(Room):
         config = self._config
         depth = 1 << (config.sms * config.block_slots).bit_length()
         line = Rows(m, "freed_line", config.sm_bits, depth, block=True)
-        write, read = Signal(range(depth)), Signal(range(depth))
+        write = Signal(range(depth))
+        read = Signal(range(depth))
         following = Signal(range(depth), init=1)
-        valid, take = Signal(name="output_valid"), Signal()
+        valid = Signal(name="output_valid")
+        take = Signal()
         line.write(self.freed, write, self.freed_sm)
         output = line.later(Mux(take, following, read))
         m.d.comb += take.eq(valid & (~head_valid | pop))
@@ -84,8 +86,12 @@ class FreedFirst(Room):
         first, second, of_first, of_second = (
             Signal(bits, name=name) for name in ("first", "second", "of_first", "of_second")
         )
-        writes, ends, refusing = Signal(), Signal(), Signal()
-        taken, wrong, wrong_first = Signal(), Signal(), Signal()
+        writes = Signal()
+        ends = Signal()
+        refusing = Signal()
+        taken = Signal()
+        wrong = Signal()
+        wrong_first = Signal()
         m.d.comb += [
             self.swap.ready.eq(~self.boot & ~writes & ~ends & ~refusing),
             taken.eq(self.swap.valid & self.swap.ready),
