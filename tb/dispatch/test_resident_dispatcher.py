@@ -76,7 +76,7 @@ def test_equals_its_model_for_long(mode, seed):
 
 
 #: The mood in which a fault shows soonest.
-WHERE = {"row": "stray", "sweep": "mute"}
+WHERE = {"late": "mute", "whose": "mute"}
 
 
 @pytest.mark.parametrize("fault", thorough_but(["hold"], RESIDENT_DISPATCHER))

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from warploom_spec import BlockStatus, Config, layouts, resident_packets, timing
 from warploom_spec.resources import SM_RESOURCES
 
-#: The stream of a mute block, which no kill reaches, and the cycles to its report.
-_NOBODY, _MUTE = -1, 800
+#: The stream of a mute block, which no kill reaches, and the cycles to its report: it may come
+#: while a sweep is on, or after it.
+_NOBODY, _MUTE = -1, (40, 60, 80, 800)
 #: Chance in a cycle that all holds end and all SMs are in use.
 _RELIEF = 0.05
 
@@ -125,7 +126,7 @@ class ResidentTraffic:
         status = BlockStatus.FAULT if self._happens(self._mood.fault) else BlockStatus.OK
         length = self._random.randrange(1, self._mood.longest + 1)
         if self._cycle < self._till and self._happens(self._mood.mute):
-            stream, length = _NOBODY, _MUTE
+            stream, length = _NOBODY, self._random.choice(_MUTE)
         self._due[sm].append([self._cycle + length, stream, slot, status])
 
     def _report_of(self, sm: int, kill: int) -> None:

@@ -4,7 +4,6 @@ from warploom.dispatch._fit_table import FitTable
 from warploom.dispatch._resident_places import ResidentPlaces
 from warploom.dispatch.active_launch import ActiveLaunch
 from warploom.dispatch.amounts import Amounts
-from warploom.dispatch.books import Books
 from warploom.dispatch.lost_sms import LostSms
 from warploom.dispatch.next_resident import NextResident
 from warploom.dispatch.placement import round_robin
@@ -160,14 +159,14 @@ REPLAYED = {
     ),
 }
 #: ``overcommit``: a unit more than there is. ``hold``: nothing is held. ``age``: of one priority
-#: the youngest is next. ``row``: a block runs before its row is written. ``sweep``: a report saves
-#: no SM. ``wait``: a begun launch of mode `wait` gives way.
+#: the youngest is next. ``late``: a report that comes while a sweep is on saves no SM. ``whose``: a
+#: sweep loses SMs with blocks of other streams. ``wait``: a begun launch of mode `wait` gives way.
 RESIDENT_DISPATCHER = {
     "overcommit": Change(Amounts, "enough", "x >= y", "x + 1 >= y"),
     "hold": Change(StreamFlags, "elaborate", "self.open & ~held", "self.open"),
     "age": Change(NextResident, "_ages", "= bit, ~bit", "= ~bit, bit"),
-    "row": Change(Books, "_return", " & ~runs_not", ""),
-    "sweep": Change(LostSms, "elaborate", "mute.eq(0)", "mute.eq(1)"),
+    "late": Change(LostSms, "elaborate", "mute.eq(0)", "mute.eq(1)"),
+    "whose": Change(LostSms, "elaborate", "mute & (self.stream == whose)", "mute"),
     "wait": Change(
         ActiveLaunch, "_change", "following.comes_first & ~stays", "following.comes_first"
     ),
