@@ -31,7 +31,7 @@ class Amounts:
     @property
     def all_number(self) -> int:
         """What an empty SM has, as a number."""
-        return self.layout.const(self._sizes).as_bits()
+        return sum(size << self.layout[name].offset for name, size in self._sizes.items())
 
     def fields(self, word: Value) -> list[Value]:
         """Return the word's fields."""

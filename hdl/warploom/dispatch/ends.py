@@ -58,7 +58,7 @@ class Ends(wiring.Component):
                 "clock": In(32),
                 # The stream that is visited, as a number and one-hot. Registers.
                 "turn": Out(config.stream_bits),
-                "at_turn": Out(streams, init=1),
+                "at_turn": Out(streams, init=1),  # type: ignore[call-arg]  # no init in the stubs
                 # A launch's end, and its times two and three cycles after the transfer.
                 "ended": Out(stream.Signature(resident_end(config).layout())),
                 "told": Out(streams),

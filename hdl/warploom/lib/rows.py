@@ -35,7 +35,7 @@ class Rows:
         self._m, self._width = m, width
         self._parts: list[memory.Memory] = []
         for low in range(0, width, step):
-            part = memory.Memory(
+            part: memory.Memory = memory.Memory(
                 shape=min(step, width - low), depth=depth, init=[], attrs=attributes
             )
             m.submodules[f"{name}_{low}" if step < width else name] = part
