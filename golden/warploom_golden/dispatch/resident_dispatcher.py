@@ -83,11 +83,14 @@ class ResidentDispatcher:
 
     def __init__(self, config: Config, *, first_number: int = 0):
         if config.sms > MOST_SMS:
-            raise WarploomError(f"sms is {config.sms}; legal: 1 to {MOST_SMS}")
-        places = config.sms * config.block_slots
-        if config.reclaim == "in_order" and places & (places - 1):
             raise WarploomError(
-                f"sms * block_slots is {places}; legal with reclaim = in_order: powers of two"
+                f"sms is {config.sms}; legal for ResidentDispatcher: 1 to {MOST_SMS}"
+            )
+        places = config.sms * config.block_slots
+        if config.reclaim == "in_order" and (places < 2 or places & (places - 1)):
+            raise WarploomError(
+                f"sms x block_slots is {places}; legal for reclaim in_order: a power of two, "
+                "2 or more"
             )
         self._config = config
         self._first_number = first_number
