@@ -107,6 +107,22 @@ class Timing:
     )
     stall: int = _of("BlockDispatcher: stalled cycle to the counter that shows it.")
     error: int = _of("BlockDispatcher: cause at the port to the error record.")
+    queue_answer: int = _of(
+        "ResidentQueue: transfer at ``checked`` to ``answer``; this and the next: idle, no pairs."
+    )
+    queue_stop: int = _of(
+        "ResidentQueue: transfer at ``checked`` to ``hold`` and ``stop`` of lower ones."
+    )
+    queue_request: int = _of("ResidentQueue: transfer at ``checked`` to ``request``.")
+    queue_start: int = _of(
+        "ResidentQueue: transfer at ``checked`` to ``start`` where nothing makes indices."
+    )
+    queue_preempt: int = _of("ResidentQueue: PREEMPT to ``hold`` and ``stop``.")
+    queue_record: int = _of("ResidentQueue: transfer at ``ended`` to the record's first word.")
+    queue_wait: int = _of(
+        "ResidentQueue: a record's first word to ``request`` of the launch that waits for it."
+    )
+    resident_kill: int = _of("ResidentDispatcher: ``stop`` to ``kill``.")
     resident_boot: int = _of(
         "ResidentDispatcher: the first cycle after a reset in which it takes a launch."
     )
@@ -179,6 +195,15 @@ def timing(config: Config) -> Timing:
         skip_answer=3,
         stall=3,
         error=4,
+        queue_answer=4,
+        queue_stop=6,
+        queue_request=7,
+        queue_start=8,
+        queue_preempt=2,
+        queue_record=5,
+        # A LOOK reads a pair a cycle.
+        queue_wait=8 + config.launch_waits,
+        resident_kill=1,
         # A row of memory a cycle; the pipes are empty nine cycles later.
         resident_boot=max(config.sms * config.block_slots, 1 << config.stream_bits) + 9,
         resident_first_offer=9,

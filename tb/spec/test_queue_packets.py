@@ -9,7 +9,7 @@ from warploom_spec import PRESETS, preset, queue_packets
 
 #: Bits of each packet: (tiny, default, large).
 PACKET_BITS = {
-    "queued_launch": (388, 583, 586),
+    "queued_launch": (387, 582, 585),
     "queue_sent": (49, 49, 49),
     "queue_launch": (412, 677, 680),
     "queue_answer": (73, 73, 73),
