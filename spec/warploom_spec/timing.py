@@ -86,7 +86,7 @@ class Timing:
     )
     end: int = _of("BlockDispatcher: first cycle in which a launch is gone to its record.")
     kill_gap: int = _of(
-        "BlockDispatcher: first cycle with ``kill`` = 0 to the first offer of the place's next "
+        "The SM's port: first cycle with a stream's ``kill`` = 0 to the first offer of its next "
         "launch, at least.",
     )
     yields: int = _of(
@@ -188,7 +188,7 @@ def timing(config: Config) -> Timing:
         loss=4,
         loss_kill=3,
         end=3,
-        kill_gap=4,
+        kill_gap=16,
         yields=2,
         fit_again=3,
         skip=1,

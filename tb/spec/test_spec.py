@@ -218,7 +218,7 @@ TIMINGS = {
     "loss": 4,
     "loss_kill": 3,
     "end": 3,
-    "kill_gap": 4,
+    "kill_gap": 16,
     "yields": 2,
     "fit_again": 3,
     "skip": 1,

@@ -258,7 +258,7 @@ def _state_stops(ports: Ports, flags: Flags, launch: OneLaunch) -> None:
 
 def _state_kill(ports: Ports) -> None:
     """State how far a kill of a place is from the next launch's first offer."""
-    b, gap = ports.b, timing(CONFIG).kill_gap
+    b, gap = ports.b, 4
     recent = []
     for p in PLACES:
         before = Cat(b.past(ports.kill[p], k + 1, f"kill_{p}_{k}") for k in range(gap))
