@@ -5,18 +5,31 @@ from typing import Any, Final
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out
 
-from warploom_spec import STALL_CAUSES, Config, layouts, timing
+from warploom.dispatch.resident_dispatcher import STALLS
+from warploom_spec import Config, layouts, timing
 
-#: Ports of the dispatcher that are its user's own, where the dispatcher has them.
-DISPATCHER_PORTS: Final = (
-    "enable",
-    "lost",
-    "words",
+#: ResidentQueue's ports that are LaunchPath's, too.
+QUEUE_INPUTS: Final = ("launch_timeout", "soft_reset_active", "restart")
+QUEUE_STREAMS: Final = ("command", "abort", "clear_stream")
+QUEUE_OUTPUTS: Final = (
+    "room",
+    "records_left",
+    "answer",
+    "command_answer",
+    "abort_answer",
+    "killed",
+    "timeline",
+    "record",
+    "idle",
+)
+#: ResidentDispatcher's ports that are LaunchPath's, too, but for `report` and `order_swap`.
+DISPATCHER_OUTPUTS: Final = (
     "offer",
-    "report",
+    "block",
     "kill",
-    *(f"stall_{cause}" for cause in STALL_CAUSES),
-    "order_table",
+    "lost",
+    "no_sm",
+    *(f"stall_{cause}" for cause in STALLS),
 )
 
 

@@ -1,48 +1,34 @@
-"""LaunchCheck, KernelQueue, IndexGenerator, BlockDispatcher and RecordQueue: launches by stream."""
+"""LaunchCheck, ResidentQueue, IndexGenerator, ResidentDispatcher and RecordQueue, in one block."""
 
 from typing import Any, Final
 
-from amaranth.hdl import DomainRenamer, Module, Mux, ResetInserter, Signal, Value
+from amaranth.hdl import Module, Mux, ResetInserter, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from warploom.dispatch import BlockDispatcher
+from warploom.dispatch.resident_dispatcher import ResidentDispatcher
 from warploom.index import IndexGenerator
-from warploom.launch._launch_path_ports import DISPATCHER_PORTS, index_error_ports, index_ports
-from warploom.launch.kernel_queue import KernelQueue
+from warploom.launch._launch_path_ports import (
+    DISPATCHER_OUTPUTS,
+    QUEUE_INPUTS,
+    QUEUE_OUTPUTS,
+    QUEUE_STREAMS,
+    index_error_ports,
+    index_ports,
+)
 from warploom.launch.launch_check import LaunchCheck
 from warploom.launch.record_queue import RecordQueue
-from warploom_spec import STALL_CAUSES, Config, layouts, queue_packets, timing
+from warploom.launch.resident_queue import ResidentQueue
+from warploom_spec import Config, layouts, queue_packets, timing
 from warploom_spec.host_errors import HostError
-from warploom_spec.layouts import PLACES
 from warploom_spec.queue_packets import MODE_WORD
 
-#: Clock domain of the dispatcher's registers that a soft reset leaves alone.
-_PERSISTENT: Final = "persistent"
 #: Bits of the clock's lower half.
 _HALF: Final = 32
-#: KernelQueue's ports that are LaunchPath's, too.
-_QUEUE_INPUTS: Final = (
-    "command",
-    "clear_stream",
-    "launch_timeout",
-    "soft_reset_active",
-    "restart",
-)
-_QUEUE_OUTPUTS: Final = (
-    "room",
-    "answer",
-    "command_answer",
-    "abort_answer",
-    "put_back",
-    "timeline",
-    "record",
-    "idle",
-)
 
 
 class LaunchPath(wiring.Component):
-    """Own each launch from its ticket to its final record, in a queue for each stream.
+    """Own each launch from its transfer to its final record, with a resident one in each stream.
 
     Ports and the exact machine: ``docs/launch/launch_path.md``.
 
@@ -69,188 +55,188 @@ class LaunchPath(wiring.Component):
         first_count: int = 0,
         first_number: int = 0,
     ) -> None:
-        self._config = config
-        self._first_clock, self._first_number = first_clock, first_number
+        self._config, self._first_clock = config, first_clock
         self._check = LaunchCheck(config)
-        self._queue = KernelQueue(config, first_ticket=first_ticket, first_count=first_count)
+        self._queue: Any = ResidentQueue(config, first_ticket=first_ticket, first_count=first_count)
         # Absent where nothing makes indices.
         self._generator: Any = IndexGenerator(config) if config.makes_indices else None
-        self._dispatcher = BlockDispatcher(config, persistent_domain=_PERSISTENT, preempts=True)
-        self._records = RecordQueue(config)
+        self._dispatcher: Any = ResidentDispatcher(config, first_number=first_number)
+        self._records: Any = RecordQueue(config)
         queue, records = self._queue.signature.members, self._records.signature.members
-        dispatcher: Any = self._dispatcher.signature.members
+        dispatcher = self._dispatcher.signature.members
         launch = queue_packets.queued_launch(config).layout()
-        error = layouts.error_record(config).layout()
+        queue_ports = (*QUEUE_STREAMS, *QUEUE_INPUTS, *QUEUE_OUTPUTS)
+        swaps = ("order_swap",) if config.has_order_table else ()
         super().__init__(
             {
-                # Launches with mode and waits; `ready` is always 1.
+                # Launches with mode and waits. `ready` is the pace: it says nothing of `room`.
                 "launch": In(stream.Signature(launch)),
                 # Bit h - 1: mapping table h exists.
                 "tables": In(config.max_tables),
-                # KernelQueue's: commands, aborts, answers; observers' pulses; the soft reset.
-                **{name: queue[name] for name in (*_QUEUE_INPUTS, *_QUEUE_OUTPUTS, "abort")},
+                # ResidentQueue's: room, commands, aborts, answers; observers'; the soft reset.
+                **{name: queue[name] for name in queue_ports},
                 # RecordQueue's: the oldest final record, and how many there are.
                 **{name: records[name] for name in ("oldest", "records", "pop")},
                 # Free-running cycle counter. A register.
                 "clock": Out(2 * _HALF),
-                **{name: dispatcher[name] for name in DISPATCHER_PORTS if name in dispatcher},
+                # ResidentDispatcher's, for the SMs; the launch words of the offered block.
+                **{n: dispatcher[n] for n in ("enable", *DISPATCHER_OUTPUTS, "report", *swaps)},
+                "words": queue["words"],
                 **(index_ports(config) if config.makes_indices else {}),
-                # The lowest error of a cycle at the dispatcher; how many.
-                "dispatch_error": Out(error),
+                # The dispatcher's errors.
+                "dispatch_error": Out(layouts.error_record(config).layout()),
                 "dispatch_error_count": Out(timing(config).error_counter_bits),
                 **(index_error_ports(config) if config.makes_indices else {}),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
-        """Build the block: LaunchCheck, IndexGenerator and BlockDispatcher follow ``restart``.
+        """Build the block: LaunchCheck, IndexGenerator and the dispatcher follow ``restart``.
 
-        KernelQueue resets its registers itself. RecordQueue and the clock go on.
+        Queue and dispatcher reset their registers themselves. RecordQueue and the clock go on.
         """
         del platform
         m = Module()
-        m.submodules.check = self._restarted(self._check)
+        ports: Any = self
+        m.submodules.check = ResetInserter({"sync": ports.restart})(self._check)
         m.submodules.queue = self._queue
-        if self._generator is not None:
-            m.submodules.generator = self._restarted(self._generator)
-        dispatcher = self._restarted(self._dispatcher)
-        m.submodules.dispatcher = DomainRenamer({_PERSISTENT: "sync"})(dispatcher)
+        m.submodules.dispatcher = self._dispatcher
         m.submodules.records = self._records
+        low = self._clock(m)
         self._launch(m)
-        self._connect_queue(m)
-        self._connect_dispatcher(m)
+        self._connect_queue(m, low)
+        self._connect_dispatcher(m, low)
         if self._generator is not None:
+            m.submodules.generator = ResetInserter({"sync": ports.restart})(self._generator)
             self._connect_generator(m)
         m.d.comb += [
             self._records.record.eq(self._queue.record),
             self._queue.record_taken.eq(self._records.record_taken),
-            self._records.pop.eq(self.pop),
-            self.oldest.eq(self._records.oldest),
-            self.records.eq(self._records.records),
+            self._records.pop.eq(ports.pop),
+            *(getattr(ports, n).eq(getattr(self._records, n)) for n in ("oldest", "records")),
         ]
         return m
 
-    def _restarted(self, part: wiring.Component) -> Any:
-        return ResetInserter({"sync": self.restart})(part)
+    def _clock(self, m: Module) -> Signal:
+        """Count the cycles; return the lower half."""
+        ports: Any = self
+        # The upper half does not wait for the lower half's carry.
+        low = self._first_clock & ((1 << _HALF) - 1)
+        lower = Signal(_HALF, name="clock_low", init=low)
+        upper = Signal(_HALF, name="clock_high", init=self._first_clock >> _HALF)
+        wraps = Signal(name="clock_wraps", init=low + 1 >> _HALF)
+        m.d.sync += [lower.eq(lower + 1), wraps.eq(lower[1:].all() & ~lower[0])]
+        with m.If(wraps):
+            m.d.sync += upper.eq(upper + 1)
+        m.d.comb += [ports.clock[:_HALF].eq(lower), ports.clock[_HALF:].eq(upper)]
+        return lower
 
     def _launch(self, m: Module) -> None:
         """Send a launch through LaunchCheck, with its waits and its mode beside it."""
-        launch: Any = self.launch.payload
+        ports: Any = self
+        launch, transfer = ports.launch.payload, ports.launch
         check, queue = self._check, self._queue
         waits = [
             f"wait{k}_{name}"
             for k in range(self._config.launch_waits)
             for name in ("valid", "stream", "count")
         ]
+        given = [name for name in check.i.payload.shape().members if name in launch.shape().members]
+        moves = Signal(name="check_moves")
         m.d.comb += [
-            check.i.valid.eq(self.launch.valid),
-            self.launch.ready.eq(check.i.ready),
-            *(check.i.payload[name].eq(launch[name]) for name in check.i.payload.shape().members),
-            check.tables.eq(self.tables),
-            queue.sent.valid.eq(self.launch.valid & self.launch.ready),
-            *(queue.sent[name].eq(launch[name]) for name in ("stream", "priority", *waits)),
+            moves.eq(~check.o.valid | check.o.ready),
+            transfer.ready.eq(check.i.ready & queue.pace),
+            check.i.valid.eq(transfer.valid & queue.pace),
+            *(check.i.payload[name].eq(launch[name]) for name in given),
+            check.tables.eq(ports.tables),
+            queue.sent.valid.eq(transfer.valid & transfer.ready),
+            queue.sent.priority.eq(launch.priority),
         ]
         beside: dict[str, Value] = {name: launch[name] for name in ("mode", *waits)}
-        unknown_mode = Signal()
+        unknown_mode = Signal(name="unknown_mode", reset_less=True)
         for k in range(timing(self._config).launch_check):
             before, beside = beside, {}
             for name, value in before.items():
                 later = Signal(len(value), name=f"{name}_{k}", reset_less=True)
-                m.d.sync += later.eq(value)
+                with m.If(moves):
+                    m.d.sync += later.eq(value)
                 beside[name] = later
         # Known one cycle ahead: modes 5 to 7 do not exist.
         mode = before["mode"]
-        m.d.sync += unknown_mode.eq(mode[2] & mode[:2].any())
+        with m.If(moves):
+            m.d.sync += unknown_mode.eq(mode[2] & mode[:2].any())
         checked: Any = check.o.payload
-        kept = [name for name in checked.shape().members if name not in ("error", "argument")]
+        to_queue = queue.checked.payload
+        elsewhere = ("error", "argument", *beside)
+        kept = [name for name in to_queue.shape().members if name not in elsewhere]
         no_mode = unknown_mode & ~check.refused
         m.d.comb += [
-            check.o.ready.eq(1),
+            check.o.ready.eq(queue.checked.ready),
             queue.checked.valid.eq(check.o.valid),
-            *(queue.checked[name].eq(checked[name]) for name in kept),
-            *(queue.checked[name].eq(value) for name, value in beside.items()),
+            *(to_queue[name].eq(checked[name]) for name in kept),
+            *(to_queue[name].eq(value) for name, value in beside.items()),
             # Each once: Icarus sees a packet that is set by halves too late.
-            queue.checked.error.eq(Mux(no_mode, int(HostError.FIELD_RANGE), checked.error)),
-            queue.checked.argument.eq(Mux(no_mode, MODE_WORD, checked.argument)),
+            to_queue.error.eq(Mux(no_mode, int(HostError.FIELD_RANGE), checked.error)),
+            to_queue.argument.eq(Mux(no_mode, MODE_WORD, checked.argument)),
         ]
 
-    def _connect_queue(self, m: Module) -> None:
-        """Pass KernelQueue's ports through; count the cycles; look whether an SM is left."""
+    def _connect_queue(self, m: Module, low: Signal) -> None:
+        """Pass ResidentQueue's ports through."""
         queue = self._queue
-        connect(m, flipped(self.abort), queue.abort)
+        for name in QUEUE_STREAMS:
+            connect(m, flipped(getattr(self, name)), getattr(queue, name))
         m.d.comb += [
-            *(getattr(queue, name).eq(getattr(self, name)) for name in _QUEUE_INPUTS),
-            *(getattr(self, name).eq(getattr(queue, name)) for name in _QUEUE_OUTPUTS),
-        ]
-        # The upper half does not wait for the lower half's carry.
-        low = self._first_clock & ((1 << _HALF) - 1)
-        lower = Signal(_HALF, init=low)
-        upper = Signal(_HALF, init=self._first_clock >> _HALF)
-        wraps = Signal(init=low + 1 >> _HALF)
-        m.d.sync += [lower.eq(lower + 1), wraps.eq(lower[1:].all() & ~lower[0])]
-        with m.If(wraps):
-            m.d.sync += upper.eq(upper + 1)
-        no_sm = Signal()
-        m.d.sync += no_sm.eq(self._dispatcher.lost.all() & ~self.restart)
-        m.d.comb += [
-            self.clock[:_HALF].eq(lower),
-            self.clock[_HALF:].eq(upper),
-            queue.clock.eq(lower),
-            queue.no_sm.eq(no_sm),
+            *(getattr(queue, name).eq(getattr(self, name)) for name in QUEUE_INPUTS),
+            *(getattr(self, name).eq(getattr(queue, name)) for name in (*QUEUE_OUTPUTS, "words")),
+            queue.clock.eq(low),
+            queue.no_sm.eq(self._dispatcher.no_sm),
         ]
 
-    def _connect_dispatcher(self, m: Module) -> None:
+    def _connect_dispatcher(self, m: Module, low: Signal) -> None:
         """Connect the dispatcher with the queue, and pass the ports of the SMs through."""
+        ports: Any = self
         dispatcher, queue = self._dispatcher, self._queue
-        connect(m, queue.launch, dispatcher.launch)
+        connect(m, queue.start, dispatcher.start)
         connect(m, dispatcher.ended, queue.ended)
+        levels = ("begun", "busy", "open", "yields", "ended_first", "ended_cycles")
         m.d.comb += [
-            dispatcher.launch_priority.eq(queue.launch.payload.priority),
-            dispatcher.launch_yields.eq(queue.launch_yields),
-            dispatcher.launch_number.eq(self._renumbered(queue.launch_number)),
-            dispatcher.stop.eq(queue.stop),
-            queue.started.eq(dispatcher.started),
-            queue.yields.eq(dispatcher.yields),
-            queue.ended_number.eq(self._renumbered(dispatcher.ended_number)),
+            *(getattr(queue, name).eq(getattr(dispatcher, name)) for name in levels),
+            *(getattr(dispatcher, name).eq(getattr(queue, name)) for name in ("hold", "stop")),
+            queue.fetch.eq(dispatcher.fetch),
+            dispatcher.clock.eq(low),
+            dispatcher.restart.eq(ports.restart),
+            dispatcher.enable.eq(ports.enable),
+            *(getattr(ports, name).eq(getattr(dispatcher, name)) for name in DISPATCHER_OUTPUTS),
+            ports.dispatch_error.eq(dispatcher.error),
+            ports.dispatch_error_count.eq(dispatcher.error_count),
         ]
-        for n in range(self._config.sms):
-            connect(m, dispatcher.offer[n], flipped(self.offer[n]))
-            connect(m, flipped(self.report[n]), dispatcher.report[n])
-        m.d.comb += [self.words[place].eq(dispatcher.words[place]) for place in range(PLACES)]
-        m.d.comb += [
-            getattr(self, f"stall_{c}").eq(getattr(dispatcher, f"stall_{c}")) for c in STALL_CAUSES
-        ]
-        m.d.comb += [
-            dispatcher.enable.eq(self.enable),
-            self.kill.eq(dispatcher.kill),
-            self.lost.eq(dispatcher.lost),
-            self.dispatch_error.eq(dispatcher.error),
-            self.dispatch_error_count.eq(dispatcher.error_count),
-        ]
-        if "order_table" in self._dispatcher.signature.members:
-            connect(m, dispatcher.order_table, flipped(self.order_table))
-
-    def _renumbered(self, number: Value) -> Value:
-        """Return the dispatcher's number for a block's number in the queue, or the other way."""
-        return number ^ self._first_number if self._first_number else number
+        for outer, inner in zip(ports.report, dispatcher.report, strict=True):
+            connect(m, flipped(outer), inner)
+        if self._config.has_order_table:
+            connect(m, flipped(ports.order_swap), dispatcher.order_swap)
 
     def _connect_generator(self, m: Module) -> None:
         """Let the queue ask for indices; show what the generator does."""
+        ports: Any = self
         generator, queue = self._generator, self._queue
         connect(m, queue.request, generator.i)
         connect(m, generator.decision, queue.decision)
         connect(m, queue.release, generator.release)
-        connect(m, generator.read, flipped(self.read))
-        connect(m, generator.data, flipped(self.data))
+        connect(m, generator.read, flipped(ports.read))
+        connect(m, generator.data, flipped(ports.data))
+        done = generator.done
         m.d.comb += [
             generator.cancel.eq(queue.cancel),
-            generator.done.ready.eq(1),
-            self.decided.eq(generator.decision.payload),
-            self.decided_valid.eq(generator.decision.valid),
-            self.done.eq(generator.done.payload),
-            self.done_valid.eq(generator.done.valid),
-            self.written.eq(generator.written),
-            self.written_valid.eq(generator.written_valid),
-            self.index_error.eq(generator.error),
-            self.index_error_count.eq(generator.error_count),
+            done.ready.eq(1),
+            queue.made.eq(done.valid & ~done.payload.hit),
+            ports.decided.eq(generator.decision.payload),
+            ports.decided_valid.eq(generator.decision.valid),
+            ports.done.eq(done.payload),
+            ports.done_valid.eq(done.valid),
+            ports.written.eq(generator.written),
+            ports.written_valid.eq(generator.written_valid),
+            ports.index_error.eq(generator.error),
+            ports.index_error_count.eq(generator.error_count),
         ]
+        if "needs_release" in generator.signature.members:
+            m.d.comb += queue.needs_release.eq(generator.needs_release)

@@ -2,44 +2,44 @@
 
 from typing import Any
 
-from amaranth.hdl import C, Cat, Module, Signal
-from amaranth.lib import data, wiring
-from amaranth.lib.memory import Memory
+from amaranth.hdl import C, Cat, Module, Signal, Value
+from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from warploom.lib.rows import Rows
 from warploom_spec import Config, queue_packets
+from warploom_spec.queue_packets import FINAL_RECORD_WORDS
+from warploom_spec.resident_packets import record_word
+
+#: Bits of a word's number.
+_NUMBER = (FINAL_RECORD_WORDS - 1).bit_length()
+#: Words that a launch's record does not have.
+_PREEMPT_WORDS = (3, 4)
 
 
 class RecordQueue(wiring.Component):
-    """Keep final records in block memory, and show the oldest one.
+    """Keep final records in block memory, a word a row, and show the oldest one.
 
     Ports and the exact machine: ``docs/launch/record_queue.md``.
 
     Parameters
     ----------
     config : Config
-        ``queue_depth``: there are 4 of it plus 4 records.
+        ``queue_depth``: there are places for ``config.records`` records.
     """
-
-    record: "data.View[data.StructLayout]"
-    oldest: "data.View[data.FlexibleLayout]"
-    records: Signal
-    pop: Signal
-    record_taken: Signal
 
     def __init__(self, config: Config) -> None:
         self._config = config
         super().__init__(
             {
-                # KernelQueue's record; its place is reserved, so it is never refused.
-                "record": In(queue_packets.final_record(config).layout()),
-                # The oldest record, from three cycles after it came into an empty queue; 0 if there
-                # is none. A register.
+                # A word of a record; its place is reserved, so it is never refused.
+                "record": In(record_word(config).layout()),
+                # The oldest record: word n from 3 + n cycles after its last word came into an
+                # empty queue, or after the pop of the record before. 0 before. Registers.
                 "oldest": Out(queue_packets.final_record_words(config).layout()),
-                # Records here, from two cycles after they came. A register.
+                # Records here, from two cycles after their last word came. A register.
                 "records": Out(range(config.records + 1)),
-                # Forget the record that is shown: that of `oldest`, or the next one after a pop in
-                # the cycle before.
+                # Forget the oldest record.
                 "pop": In(1),
                 # A pop has removed a record. A register.
                 "record_taken": Out(1),
@@ -49,42 +49,43 @@ class RecordQueue(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         del platform
         m = Module()
-        names = [field.name for field in queue_packets.final_record_words(self._config).fields]
-        # The memory has a power of two of words: its pointers wrap by themselves.
+        ports: Any = self
+        record = ports.record
+        # The memory has a power of two of records: its pointers wrap by themselves.
         bits = (self._config.records - 1).bit_length()
-        word = data.StructLayout({name: len(self.record[name]) for name in names})
-        memory: Any = Memory(shape=word, depth=1 << bits, init=[])
-        m.submodules.memory = memory
-        write = memory.write_port()
-        read = memory.read_port()
-        shown = Signal()
-        removed = Signal()
-        load = Signal()
-        m.d.comb += [
-            *(write.data[name].eq(self.record[name]) for name in names),
-            write.en.eq(self.record.valid),
-            removed.eq(self.pop & shown),
-            # The comparison also tells synthesis that no word is read while it is written: else
-            # it adds gates for a read of old data.
-            load.eq((read.addr != write.addr) & (~shown | self.pop)),
-            read.en.eq(load),
-        ]
-        with m.If(self.record.valid):
-            m.d.sync += write.addr.eq(write.addr + 1)
-        with m.If(load):
-            m.d.sync += read.addr.eq(read.addr + 1)
-        held = Signal.like(self.records)
-        with m.If(self.record.valid ^ removed):
+        newest, oldest = Signal(bits, name="newest"), Signal(bits, name="oldest_record")
+        held = Signal.like(ports.records, name="held")
+        comes, removed = Signal(name="comes"), Signal(name="removed")
+        m.d.comb += [comes.eq(record.valid & record.last), removed.eq(ports.pop & held.any())]
+        with m.If(comes):
+            m.d.sync += newest.eq(newest + 1)
+        with m.If(removed):
+            m.d.sync += oldest.eq(oldest + 1)
+        with m.If(comes ^ removed):
             m.d.sync += held.eq(held + Cat(C(1, 1), removed.replicate(len(held) - 1)))
-        m.d.sync += [
-            shown.eq(load | (shown & ~removed)),
-            self.record_taken.eq(removed),
-            self.records.eq(held),
-        ]
-        # The word of a block memory comes late in its cycle: nothing stands before its register,
-        # which a register's reset clears.
-        with m.If(shown):
-            m.d.sync += [self.oldest[name].eq(read.data[name]) for name in names]
-        with m.Else():
-            m.d.sync += self.oldest.eq(0)
+        m.d.sync += [ports.records.eq(held), ports.record_taken.eq(removed)]
+
+        memory = Rows(m, "memory", len(record.data), FINAL_RECORD_WORDS << bits, block=True)
+        memory.write(record.valid, Cat(record.word, newest), record.data)
+        # The word that is read next; 8 when all were.
+        number, reads = Signal(_NUMBER + 1, name="number"), Signal(name="reads")
+        m.d.comb += reads.eq(held.any() & ~number[-1])
+        with m.If(removed):
+            m.d.sync += number.eq(0)
+        with m.Elif(reads):
+            m.d.sync += number.eq(number + 1)
+        came, comes_now = Signal(_NUMBER, name="came"), Signal(name="comes_now")
+        m.d.sync += [came.eq(number[:_NUMBER]), comes_now.eq(reads & ~removed)]
+        found = memory.later(Cat(number[:_NUMBER], oldest))
+        words = ports.oldest.as_value()
+        for n in range(FINAL_RECORD_WORDS):
+            word = words[n * len(record.data) :][: len(record.data)]
+            # No gate stands between the block memory and a word's register.
+            loads = comes_now & (came == n)
+            if n in _PREEMPT_WORDS:
+                loads &= Value.cast(ports.oldest.kind).any()
+            with m.If(removed):
+                m.d.sync += word.eq(0)
+            with m.Elif(loads):
+                m.d.sync += word.eq(found)
         return m
