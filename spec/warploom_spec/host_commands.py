@@ -15,6 +15,8 @@ from warploom_spec.word_layout import WORD_BITS, WordField, WordLayout
 #: Words of a task register; a launch's inline argument words begin at T12.
 TASK_WORDS: Final = 32
 INLINE_WORD: Final = 12
+#: The field of LAUNCH that no packet has: 1 is refused.
+RESERVED_FIELD: Final = "reserved"
 #: Pairs that the task register has words for, in every configuration.
 WAIT_WORDS: Final = 4
 
@@ -69,7 +71,7 @@ def run_words(config: Config) -> WordLayout:
 
 
 def launch_words(config: Config) -> WordLayout:
-    """A kernel launch. Its fields are those of the packet ``queued_launch``.
+    """A kernel launch. Its fields are those of the packet ``queued_launch``, and `RESERVED_FIELD`.
 
     Fields have one width in all configurations, so that what is too large for one is refused. Pair
     k, of ``WAIT_WORDS``, counts if flag k is 1.
@@ -85,7 +87,7 @@ def launch_words(config: Config) -> WordLayout:
             WordField("address_space", 5, 0, 16, "address-space id"),
             WordField("stream", 5, 16, 8, "stream"),
             WordField("priority", 5, 24, 4, "priority, 0 is the lowest"),
-            WordField("after_previous", 5, 28, 1, "1: after every earlier launch of its stream"),
+            WordField(RESERVED_FIELD, 5, 28, 1, "must be 0"),
             WordField("idempotent", 5, 29, 1, "1: may be killed and run again"),
             WordField("gx", 6, 0, 32, "blocks of the grid in x"),
             WordField("gy", 7, 0, 16, "blocks of the grid in y"),

@@ -19,7 +19,7 @@ from warploom_spec.word_layout import WORD_BITS, WordField, WordLayout
 #: 'WARP'.
 IDENTITY: Final = 0x57415250
 #: Major [31:16] and minor [15:0] number of the map; another major number is another map.
-MAP_VERSION: Final = 0x0002_0000
+MAP_VERSION: Final = 0x0003_0000
 
 
 class Interrupt(IntEnum):

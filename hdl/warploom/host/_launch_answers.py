@@ -1,19 +1,18 @@
-"""Which section the launch path's next answer is for."""
+"""Which section the launch path's next answer is for, and what goes to it through a queue."""
 
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Signal
+from amaranth.hdl import Cat, Module, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from warploom.lib.bits import before
 from warploom.lib.fifo import SyncFIFO
 from warploom_spec import Config, queue_packets
-from warploom_spec.layouts import TICKET_BITS
+from warploom_spec.resident_packets import resident_command
 
 
 class LaunchAnswers(wiring.Component):
-    """Remember in order which sections wait for the launch path; send the aborts.
+    """Remember in order which sections wait for the launch path; send aborts and commands.
 
     Parameters
     ----------
@@ -22,93 +21,112 @@ class LaunchAnswers(wiring.Component):
     """
 
     section: Signal
-    launches: Signal
     aborts: Signal
-    ticket: Signal
+    commands: Signal
+    sent_abort: "data.View[data.StructLayout]"
+    sent_command: "data.View[data.StructLayout]"
+    leaves: Signal
+    launch_section: Signal
+    goes: Signal
     launch_answer: "data.View[data.StructLayout]"
     abort_answer: "data.View[data.StructLayout]"
+    command_answer: "data.View[data.StructLayout]"
     abort: stream.Interface
+    command: stream.Interface
     awaits: Signal
     launched: Signal
     aborted: Signal
-    commands: Signal
-    command_answer: "data.View[data.StructLayout]"
     commanded: Signal
+    turned_away: Signal
 
     def __init__(self, config: Config) -> None:
         self._sections = config.sections
         code = queue_packets.queue_code(config).layout()
+        abort = queue_packets.launch_abort(config).layout()
+        command = resident_command(config).layout()
         self._bits = max(1, (config.sections - 1).bit_length())
         super().__init__(
             {
-                # The section whose command is judged.
+                # The section whose command is judged: its abort or command is to be sent.
                 "section": In(self._bits),
-                # The section's launch is sent in this cycle; its abort of `ticket` is to be sent.
-                "launches": In(1),
                 "aborts": In(1),
-                "ticket": In(TICKET_BITS),
-                # The section's command goes out in the next cycle, and is answered a cycle later.
                 "commands": In(1),
-                "command_answer": In(code),
-                # The launch path's answers, in the order of launches and of aborts.
+                "sent_abort": In(abort),
+                "sent_command": In(command),
+                # The section whose launch waits no more: it goes in this cycle, or is turned away.
+                "launch_section": In(self._bits),
+                "leaves": In(1),
+                "goes": In(1),
+                # The launch path's answers, in the order of launches, aborts and commands.
                 "launch_answer": In(queue_packets.queue_answer(config).layout()),
                 "abort_answer": In(code),
-                # The oldest abort, from the second cycle after `aborts` on. A register.
-                "abort": Out(stream.Signature(queue_packets.launch_abort(config).layout())),
+                "command_answer": In(code),
+                # The oldest abort and command, from the second cycle after the judgement on.
+                # Registers.
+                "abort": Out(stream.Signature(abort)),
+                "command": Out(stream.Signature(command)),
                 # The section waits for an answer. Registers.
                 "awaits": Out(config.sections),
-                # The section was answered in the cycle before. Registers.
+                # The section was answered, or turned away, in the cycle before. Registers.
                 "launched": Out(config.sections),
                 "aborted": Out(config.sections),
                 "commanded": Out(config.sections),
+                "turned_away": Out(config.sections),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         del platform
         m = Module()
-        self._in_order(m, "launch", self.launches, self.launch_answer, self.launched)
-        self._in_order(m, "abort", self.aborts, self.abort_answer, self.aborted)
-        self._a_cycle_later(m)
-        self._send_aborts(m)
-        sent = Signal(self._sections)
-        sends = self.launches | self.aborts | self.commands
-        answered = self.launched | self.aborted | self.commanded
-        m.d.comb += sent.eq(Cat(sends & (self.section == k) for k in range(self._sections)))
-        m.d.sync += self.awaits.eq((self.awaits | sent) & ~answered)
+        self._in_order(
+            m, "launch", self.goes, self.launch_section, self.launch_answer, self.launched
+        )
+        self._in_order(m, "abort", self.aborts, self.section, self.abort_answer, self.aborted)
+        self._in_order(
+            m, "command", self.commands, self.section, self.command_answer, self.commanded
+        )
+        self._send(m, "abort", self.aborts, self.sent_abort, self.abort)
+        self._send(m, "command", self.commands, self.sent_command, self.command)
+        answered = self.launched | self.aborted | self.commanded | self.turned_away
+        judged = self._one_hot(self.section, self.aborts | self.commands)
+        left = self._one_hot(self.launch_section, self.leaves)
+        m.d.sync += [
+            self.turned_away.eq(left & ~self.goes.replicate(self._sections)),
+            self.awaits.eq((self.awaits | judged | left) & ~answered),
+        ]
         return m
 
-    def _a_cycle_later(self, m: Module) -> None:
-        """Say which section's command was answered: the one that was judged two cycles ago."""
-        section = before(m, "answered_section", before(m, "sent_section", self.section))
-        m.d.sync += self.commanded.eq(
-            Cat(self.command_answer.valid & (section == k) for k in range(self._sections))
-        )
+    def _one_hot(self, section: Value, enable: Value) -> Value:
+        """Return a bit for each section: that of one, if ``enable``."""
+        return Cat(enable & (section == k) for k in range(self._sections))
 
-    def _send_aborts(self, m: Module) -> None:
-        """Queue the aborts. A register stands behind the queue: many blocks compare the ticket."""
-        m.submodules.queued_aborts = queued = SyncFIFO(width=TICKET_BITS, depth=self._sections)
-        ticket = Signal(TICKET_BITS, name="abort_ticket", reset_less=True)
-        valid = Signal(name="abort_valid")
+    def _send(self, m: Module, name: str, sends: Signal, packet: Any, to: Any) -> None:
+        """Queue what is sent. A register stands behind the queue: much logic looks at it."""
+        fields = Value.cast(packet)
+        width = len(fields)
+        queue = SyncFIFO(width=width, depth=self._sections)
+        m.submodules[f"queued_{name}s"] = queue
+        shown = Signal(width, name=f"{name}_fields", reset_less=True)
+        valid = Signal(name=f"{name}_valid")
         m.d.comb += [
-            queued.w_en.eq(self.aborts),
-            queued.w_data.eq(self.ticket),
-            queued.r_en.eq(~valid | self.abort.ready),
-            self.abort.valid.eq(valid),
-            self.abort.payload.ticket.eq(ticket),
+            queue.w_en.eq(sends),
+            queue.w_data.eq(fields),
+            queue.r_en.eq(~valid | to.ready),
+            to.valid.eq(valid),
+            to.payload.eq(shown),
         ]
-        with m.If(queued.r_en):
-            m.d.sync += [valid.eq(queued.r_rdy), ticket.eq(queued.r_data)]
+        with m.If(queue.r_en):
+            m.d.sync += [valid.eq(queue.r_rdy), shown.eq(queue.r_data)]
 
-    def _in_order(self, m: Module, name: str, sends: Signal, answer: Any, answered: Signal) -> None:
+    def _in_order(
+        self, m: Module, name: str, sends: Signal, section: Signal, answer: Any, answered: Signal
+    ) -> None:
         """Queue the sections that sent one kind of command; say which one was answered."""
         queue = SyncFIFO(width=self._bits, depth=self._sections)
         m.submodules[f"{name}_sections"] = queue
         m.d.comb += [
             queue.w_en.eq(sends),
-            queue.w_data.eq(self.section),
+            queue.w_data.eq(section),
             queue.r_en.eq(answer.valid),
         ]
-        m.d.sync += answered.eq(
-            Cat(answer.valid & (queue.r_data == k) for k in range(self._sections))
-        )
+        m.d.sync += answered.eq(self._one_hot(queue.r_data, answer.valid))

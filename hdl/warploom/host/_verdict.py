@@ -13,6 +13,7 @@ from warploom_spec import Config, host_packets, queue_packets
 from warploom_spec.host_commands import (
     FLAG_SKIP_PRIMARY,
     LAUNCH_COMMANDS,
+    RESERVED_FIELD,
     STREAM_COMMANDS,
     TASK_WORDS,
     UNIT_COMMANDS,
@@ -82,13 +83,13 @@ class Verdict(wiring.Component):
                 "finishes": Out(1),
                 "code": Out(host_packets.HOST_CODE_BITS),
                 "argument": Out(host_packets.FAILURE_BITS),
-                # The task goes to its unit, with so many parts.
+                # The task goes to its unit in the next cycle, with so many parts.
                 "runs": Out(1),
                 "parts": Out(host_packets.PARTS_BITS),
-                # A launch or an abort is sent, if a section is judged.
+                # A launch or an abort is to be sent, if a section is judged.
                 "launches": Out(1),
                 "aborts": Out(1),
-                # A command for streams is sent, if a section is judged: a `QueueOpcode`.
+                # A command for streams is to be sent, if a section is judged: a `QueueOpcode`.
                 "commands": Out(1),
                 "opcode": Out(2),
             }
@@ -155,7 +156,7 @@ class Verdict(wiring.Component):
         code: Value = C(0, host_packets.HOST_CODE_BITS)
         for applies, name in reversed(refusals):
             code = Mux(applies, int(name), code)
-        # Only the refusals that can meet a launch or an abort: LaunchPath counts it in this cycle.
+        # Only the refusals that can meet a launch, an abort or a command for streams.
         sends = ~disconnected & ~too_large
         m.d.comb += [
             refused.eq(Cat(applies for applies, _ in refusals).any()),
@@ -221,10 +222,11 @@ class Verdict(wiring.Component):
             too_large = too_large | wrong
         # A field without bits holds 0 alone. A pair's words are behind these.
         fields = queue_packets.queued_launch(self._config).fields
-        narrow = (field for field in fields if not field.name.startswith("wait"))
-        for field in sorted(narrow, key=lambda f: -words.by_name[f.name].word):
-            above = launch[field.name][field.bits :]
+        widths = {field.name: field.bits for field in fields if not field.name.startswith("wait")}
+        widths[RESERVED_FIELD] = 0
+        for name in sorted(widths, key=lambda name: -words.by_name[name].word):
+            above = launch[name][widths[name] :]
             if len(above):
-                chosen = Mux(above.any(), words.by_name[field.name].word, chosen)
+                chosen = Mux(above.any(), words.by_name[name].word, chosen)
                 too_large = too_large | above.any()
         return before(m, "too_large", too_large), before(m, "first_too_large", chosen)

@@ -8,19 +8,18 @@ from amaranth.hdl import Array, C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from warploom.host._launch_answers import LaunchAnswers
+from warploom.host._launch_side import LaunchSide, launch_path_ports
 from warploom.host._outcome import Outcome, choose_word
+from warploom.host._task_words import TaskWords
 from warploom.host._verdict import Verdict
 from warploom.lib.bits import before, number_of
-from warploom_spec import Config, host_packets, queue_packets
+from warploom_spec import Config, host_packets
 from warploom_spec.host_commands import (
     COMMANDS,
     FLAG_SKIP_PRIMARY,
     LAUNCH_COMMANDS,
     TASK_WORDS,
     Opcode,
-    abort_words,
-    mask_words,
     run_words,
 )
 from warploom_spec.host_map import OFFSETS, SECTION_BASE, SECTION_BYTES, SECTION_WORDS
@@ -67,7 +66,9 @@ class Mailbox(wiring.Component):
         self._bits = max(1, (config.sections - 1).bit_length())
         units = config.units
         launch_path = {
-            **self._launch_path_ports(),
+            **launch_path_ports(config),
+            # A section completed in the cycle before. A register.
+            "completed": Out(1),
             # A soft reset is running: accesses are refused, and two cycles later commands end with
             # `RESET`.
             "soft_reset_active": In(1),
@@ -84,7 +85,7 @@ class Mailbox(wiring.Component):
                 "read": In(host_packets.bus_read(config).layout()),
                 # Two cycles after a sampling, with the state in the cycle of the sampling.
                 "answer": Out(host_packets.bus_answer(config).layout()),
-                # Pulses, one cycle after a doorbell's write commits.
+                # Pulses, two cycles after a doorbell's write commits. Registers.
                 "run": Out(host_packets.unit_run(config).layout()).array(units),
                 # Pulses: the section's doorbell is 0 in the next cycle. `error` comes a cycle after
                 # `done`.
@@ -102,28 +103,6 @@ class Mailbox(wiring.Component):
             }
         )
 
-    def _launch_path_ports(self) -> dict[str, Any]:
-        """Return what goes to the launch path and comes from it."""
-        config = self._config
-        code = queue_packets.queue_code(config).layout()
-        return {
-            # A launch, one cycle after its doorbell's write commits.
-            "launch": Out(queue_packets.queued_launch(config).layout()),
-            "launch_valid": Out(1),
-            # Pulses: the doorbell of the oldest section that waits for this answer is 0 two cycles
-            # later.
-            "launch_answer": In(queue_packets.queue_answer(config).layout()),
-            # A command for streams, two cycles after its doorbell's write commits. A register.
-            "command": Out(queue_packets.queue_command(config).layout()),
-            # A cycle after the command.
-            "command_answer": In(code),
-            # An abort, three cycles after its doorbell's write commits, at the earliest.
-            "abort": Out(stream.Signature(queue_packets.launch_abort(config).layout())),
-            "abort_answer": In(code),
-            # A section completed in the cycle before. A register.
-            "completed": Out(1),
-        }
-
     def elaborate(self, platform: object) -> Module:
         del platform
         m = Module()
@@ -136,10 +115,8 @@ class Mailbox(wiring.Component):
         section, words = self._write(m, doorbell, rings, shut)
         # The section whose doorbell is being written: its task is read in the same cycle.
         m.d.sync += serving.eq(rings)
-        number = before(m, "number", section)
-        task = self._task(m, section, words)
-        judged = before(m, "task_judged", task)
-        verdict = self._judge(m, serving, section, task, judged)
+        judged = before(m, "task_judged", words.task)
+        verdict = self._judge(m, serving, section, words.task, judged)
         m.d.comb += completes.eq(serving & verdict.finishes.replicate(sections))
         explained: list[_Answer] = [
             (
@@ -151,14 +128,13 @@ class Mailbox(wiring.Component):
         answered: Value = completes
         awaits: Value = C(0, sections)
         kept: Value = C(0, 32 + WAIT_BITS)
+        m.d.comb += words.read_section.eq(section)
         if self._launches:
-            ringing = Signal()
-            m.d.sync += ringing.eq(rings.any())
-            waits = self._send(m, ringing, number, judged, verdict)
-            answered = answered | waits.launched | waits.aborted | waits.commanded
-            awaits = waits.awaits
-            explained += self._explain_answers(m, waits)
-            kept = self._keep_answers(m, rings, waits.launched)
+            side = self._launch_side(m, rings, section, words, closed, judged, verdict)
+            answered = answered | side.launched | side.aborted | side.commanded | side.turned_away
+            awaits = side.awaits
+            explained += self._explain_answers(m, side)
+            kept = self._keep_answers(m, rings, side.launched)
             m.d.comb += self.waiting.eq(doorbell.any())
         interrupted = Signal(sections)
         m.d.comb += interrupted.eq(doorbell & ~awaits & closed.replicate(sections))
@@ -245,8 +221,8 @@ class Mailbox(wiring.Component):
         m.d.sync += held.eq(mask)
         return held
 
-    def _explain_answers(self, m: Module, waits: LaunchAnswers) -> list[_Answer]:
-        """Return the launch path's answers, two cycles after they came."""
+    def _explain_answers(self, m: Module, side: LaunchSide) -> list[_Answer]:
+        """Return the launch path's answers, two cycles after they came, and the mailbox's own."""
         launched: Any = self.launch_answer
         code, argument = (
             before(m, f"launch_{name}", before(m, f"new_launch_{name}", launched[name]))
@@ -257,9 +233,10 @@ class Mailbox(wiring.Component):
             for name, answer in (("abort", self.abort_answer), ("command", self.command_answer))
         )
         return [
-            (self._explained(m, waits.launched), code, argument),
-            (self._explained(m, waits.aborted), aborted, C(0, 1)),
-            (self._explained(m, waits.commanded), commanded, C(0, 1)),
+            (self._explained(m, side.launched), code, argument),
+            (self._explained(m, side.aborted), aborted, C(0, 1)),
+            (self._explained(m, side.commanded), commanded, C(0, 1)),
+            (self._explained(m, side.turned_away), before(m, "full", side.full_code), C(0, 1)),
         ]
 
     def _keep_answers(self, m: Module, rings: Signal, launched: Signal) -> Value:
@@ -289,8 +266,8 @@ class Mailbox(wiring.Component):
 
     def _write(
         self, m: Module, doorbell: Signal, rings: Signal, shut: Value
-    ) -> tuple[Signal, "dict[int, memory.Memory]"]:
-        """Answer and perform a write; return its section, and the memories of the task's words.
+    ) -> tuple[Signal, TaskWords]:
+        """Answer and perform a write; return its section, and the task registers.
 
         A write is decoded in the cycle before it commits. Only `shut` and the doorbells are looked
         at after that.
@@ -319,21 +296,16 @@ class Mailbox(wiring.Component):
             self.write_refused.eq(shut | wrong | (altering & rung)),
             rings.eq(may_ring & free.replicate(self._config.sections)),
         ]
-        datum = before(m, "datum", write.data)
-        words = {}
-        for k in self._used_words():
-            word: memory.Memory = memory.Memory(shape=32, depth=1 << self._bits, init=[])
-            m.submodules[f"task_word_{k}"] = word
-            port = word.write_port(granularity=8)
-            bytes_ = Signal(4, name=f"bytes_{k}")
-            chosen = here.any() & (offset == _FIRST_TASK_WORD + k)
-            m.d.sync += bytes_.eq(write.strobes & chosen.replicate(4))
-            m.d.comb += [
-                port.addr.eq(place),
-                port.data.eq(datum),
-                port.en.eq(bytes_ & free.replicate(4)),
-            ]
-            words[k] = word
+        m.submodules.task_words = words = TaskWords(self._bits, self._used_words())
+        m.d.comb += [
+            words.chosen.eq(
+                Cat(here.any() & (offset == _FIRST_TASK_WORD + k) for k in range(TASK_WORDS))
+            ),
+            words.strobes.eq(write.strobes),
+            words.performs.eq(free),
+            words.section.eq(place),
+            words.datum.eq(before(m, "datum", write.data)),
+        ]
         return place, words
 
     def _used_words(self) -> list[int]:
@@ -344,14 +316,6 @@ class Mailbox(wiring.Component):
     def _knows(self, opcode: Opcode) -> bool:
         """Return whether a command is known here: without a launch path some are not."""
         return self._launches or opcode not in LAUNCH_COMMANDS
-
-    def _task(self, m: Module, section: Value, words: "dict[int, memory.Memory]") -> Signal:
-        """Return the task register of the section that is written to in this cycle."""
-        task = Signal(32 * TASK_WORDS)
-        for k, word in words.items():
-            port = word.read_port(domain="comb")
-            m.d.comb += [port.addr.eq(section), task.word_select(k, 32).eq(port.data)]
-        return task
 
     def _judge(
         self, m: Module, serving: Signal, section: Signal, task: Signal, judged: Signal
@@ -371,55 +335,52 @@ class Mailbox(wiring.Component):
             self.disconnected.eq(verdict.disconnected),
         ]
         words: Any = data.View(run_words(self._config).layout(), judged)
-        for k in range(self._config.units):
-            run: Any = self.run[k]
-            m.d.comb += [
-                run.valid.eq(serving[k] & verdict.runs),
-                run.skip_primary.eq(words.flags[0] & FLAG_SKIP_PRIMARY),
-                run.parts.eq(verdict.parts),
-                *(
-                    run[name].eq(words[name])
-                    for name in ("larger", "small", "first", "code", "arguments")
-                ),
-            ]
+        handed: Any = Signal(host_packets.unit_run(self._config).layout(), name="handed_task")
+        valid = Signal(self._config.units, name="runs_unit")
+        m.d.sync += [
+            valid.eq(serving[: self._config.units] & verdict.runs.replicate(self._config.units)),
+            handed.skip_primary.eq(words.flags[0] & FLAG_SKIP_PRIMARY),
+            handed.parts.eq(verdict.parts),
+            *(
+                handed[name].eq(words[name])
+                for name in ("larger", "small", "first", "code", "arguments")
+            ),
+        ]
+        for k, run in enumerate(self.run):
+            m.d.comb += [run.eq(handed), run.valid.eq(valid[k])]
         return verdict
 
-    def _send(
-        self, m: Module, ringing: Value, number: Signal, judged: Signal, verdict: Verdict
-    ) -> LaunchAnswers:
-        """Send a command to the launch path if it may be; return who awaits answers."""
-        config = self._config
-        m.submodules.launch_answers = waits = LaunchAnswers(config)
-        abort: Any = data.View(abort_words(config).layout(), judged)
-        masked: Any = data.View(mask_words(config).layout(), judged)
-        command: Any = self.command
-        self._show_launch(m, judged)
+    def _launch_side(
+        self,
+        m: Module,
+        rings: Signal,
+        section: Signal,
+        words: TaskWords,
+        closed: Value,
+        judged: Signal,
+        verdict: Verdict,
+    ) -> LaunchSide:
+        """Add what sends commands to the launch path."""
+        m.submodules.launch_side = side = LaunchSide(self._config)
+        names = launch_path_ports(self._config)
+        for name in names:
+            theirs, ours = getattr(side, name), getattr(self, name)
+            if isinstance(ours, stream.Interface):
+                wiring.connect(m, theirs, wiring.flipped(ours))
+            else:
+                m.d.comb += theirs.eq(ours)
         m.d.comb += [
-            self.launch_valid.eq(ringing & verdict.launches),
-            waits.section.eq(number),
-            waits.launches.eq(self.launch_valid),
-            waits.aborts.eq(ringing & verdict.aborts),
-            waits.commands.eq(ringing & verdict.commands),
-            waits.ticket.eq(abort.ticket),
-            waits.launch_answer.eq(self.launch_answer),
-            waits.abort_answer.eq(self.abort_answer),
-            waits.command_answer.eq(self.command_answer),
+            side.ringing.eq(rings.any()),
+            side.rung.eq(section),
+            side.closed.eq(closed),
+            side.task.eq(judged),
+            *(
+                getattr(side, name).eq(getattr(verdict, name))
+                for name in ("launches", "aborts", "commands", "opcode")
+            ),
+            words.read_section.eq(side.read_section),
         ]
-        m.d.sync += [
-            command.valid.eq(waits.commands),
-            command.opcode.eq(verdict.opcode),
-            command.mask.eq(masked.mask),
-        ]
-        wiring.connect(m, waits.abort, wiring.flipped(self.abort))
-        return waits
-
-    def _show_launch(self, m: Module, judged: Signal) -> None:
-        """Show the fields of `launch`, from the words of the task."""
-        launch: Any = data.View(self._layouts()[Opcode.LAUNCH].layout(), judged)
-        flags = {f"wait{k}_valid": launch.flags[k] for k in range(self._config.launch_waits)}
-        for field in queue_packets.queued_launch(self._config).present:
-            value = flags[field.name] if field.name in flags else launch[field.name]
-            m.d.comb += self.launch[field.name].eq(value)
+        return side
 
     def _read(self, m: Module, outcomes: list[Outcome], kept: Value, shut: Value) -> None:
         """Answer a read two cycles after its sampling.
