@@ -16,7 +16,7 @@ RESERVED_SHARED_BYTES = 1024
 #: beside the inline words, what the launch asks for (`AMOUNT_FIELDS`), and its order.
 KERNEL_FIELDS: Final = ("code", "arguments", "address_space")
 AXIS_FIELDS: Final = ("gx", "gy", "gz", "dx", "dy", "dz")
-ORDER_FIELDS: Final = ("stream", "priority", "idempotent", "mode", "table")
+ORDER_FIELDS: Final = ("stream", "after_previous", "priority", "idempotent", "mode", "table")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,7 +1,13 @@
 """What hosts write and read: commands and their doorbells, among accesses that are refused."""
 
 from warploom_spec import host_packets, preset
-from warploom_spec.host_commands import STREAM_COMMANDS, WAIT_WORDS, Opcode, launch_words
+from warploom_spec.host_commands import (
+    RESERVED_FIELD,
+    STREAM_COMMANDS,
+    WAIT_WORDS,
+    Opcode,
+    launch_words,
+)
 from warploom_spec.host_map import OFFSETS, RESULT_WORDS, section_address
 from warploom_spec.queue_packets import queued_launch
 
@@ -143,6 +149,7 @@ class Commands:
         rng, layout = self._rng, launch_words(self._config)
         fields = [f for f in queued_launch(self._config).fields if f.name in layout.by_name]
         values = {field.name: rng.getrandbits(field.bits) for field in fields}
+        values[RESERVED_FIELD] = rng.random() < 0.05
         if rng.random() < 0.3:
             narrow = [f for f in fields if f.bits < layout.by_name[f.name].bits]
             for field in rng.sample(narrow, rng.choice((1, 1, 2))):

@@ -1,6 +1,7 @@
 """What happens at the mailbox's ports: the page's conflicts, counted."""
 
 from tb.host.commands import ALL, ANSWER, READ, WRITE
+from warploom_spec import ErrorCode
 from warploom_spec.host_commands import Opcode
 from warploom_spec.host_errors import HostError
 from warploom_spec.host_map import OFFSETS
@@ -53,7 +54,13 @@ class Happenings:
                 "RESULT0 reads a ticket",
                 "ERROR reads a code of the launch path",
                 "a command while an abort waits",
-                "commands in two cycles in a row",
+                "commands go in two cycles in a row",
+                "a command stands and is not taken",
+                "a launch is shown no more because a doorbell is rung",
+                "two launches are rung while the pace lets none go",
+                "a launch is rung while a stream is being mended",
+                "ERROR reads QUEUE_FULL",
+                "ERROR reads COMPLETION_FULL",
                 "a command is answered while closed",
                 "answers to a launch and to a command in one cycle",
                 "answers to an abort and to a command in one cycle",
@@ -79,6 +86,10 @@ class Happenings:
         self._launches = 0
         self._rang = False
         self._last_command = False
+        #: Launches that were rung since the pace let one go; whether one was two cycles ago, and
+        #: in the cycle before.
+        self._held = 0
+        self._launch_before = self._launch_then = False
         self._closing = Closing()
         #: The write that commits, and the read that is sampled.
         self._acting = {"write": WRITE.unpack(0), "read": READ.unpack(0)}
@@ -103,17 +114,19 @@ class Happenings:
         self.counts_of[name] += bool(happened)
 
     def _see_commands(self, inputs, outputs):
-        commanded, answered = outputs["command"] & 1, inputs["command_answer"]
+        commanded, answered = outputs["command__valid"], inputs["command_answer"]
+        goes = commanded and inputs["command__ready"]
         shut, closed = self._closing.shut, self._closing.closed
         self._count("a command while an abort waits", commanded and outputs["abort__valid"])
-        self._count("commands in two cycles in a row", commanded and self._last_command)
+        self._count("commands go in two cycles in a row", goes and self._last_command)
+        self._count("a command stands and is not taken", commanded and not goes)
         self._count("a command is answered while closed", answered and closed)
         self._count("a command while the mailbox is shut", commanded and shut)
         for name in ("launch", "abort"):
             together = answered and inputs[f"{name}_answer"]
             article = "an" if name == "abort" else "a"
             self._count(f"answers to {article} {name} and to a command in one cycle", together)
-        self._last_command = bool(commanded)
+        self._last_command = bool(goes)
 
     def _see_units(self, inputs, outputs):
         ends = []
@@ -145,19 +158,37 @@ class Happenings:
         self._count("several launches not answered", self._launches > 1)
         together = not closed and bool(answer) + bool(stops) + ends > 1
         self._count("two sections answered and ended in one cycle", together)
-        self._launches += outputs["launch_valid"] - bool(answer)
+        self._launches += outputs["launch__valid"] - bool(answer)
+        self._held = 0 if inputs["launch__ready"] else self._held
         fields = self._acting["write"]
         _, word = divmod(fields["address"] - 0x400, 0x80)
         rings = fields["valid"] and word == 0 and fields["data"] == 1
         self._rang = rings and not outputs["write_refused"] and fields["strobes"]
+        self._see_launch_rung(inputs)
+
+    def _see_launch_rung(self, inputs):
+        """Note a launch that is rung in this cycle, and any doorbell behind one."""
+        section = (self._acting["write"]["address"] - 0x400) // 0x80
+        launch = self._rang and self._opcodes.get(section) == Opcode.LAUNCH
+        self._held += bool(launch)
+        self._count("two launches are rung while the pace lets none go", self._held > 1)
+        self._count(
+            "a launch is rung while a stream is being mended", launch and inputs["clearing"]
+        )
+        again = self._rang and self._launch_before and not inputs["launch__ready"]
+        self._count("a launch is shown no more because a doorbell is rung", again)
+        self._launch_before = self._launch_then
+        self._launch_then = launch
 
     def _see_read(self, outputs):
         asked = self._asked[0]
         data = ANSWER.unpack(outputs["answer"])["data"] if asked is not None else 0
         code = data & 0xFF
         if asked == OFFSETS["ERROR"] and code:
+            full = {int(one): one.name for one in (ErrorCode.QUEUE_FULL, ErrorCode.COMPLETION_FULL)}
             ours = code in list(HostError)
-            name = HostError(code).name if ours else "a code of the launch path"
+            theirs = full.get(code, "a code of the launch path")
+            name = HostError(code).name if ours else theirs
             self._count(f"ERROR reads {name}")
         self._count("RESULT1 reads a number", asked == OFFSETS["RESULT1"] and data >> 16)
         if asked == OFFSETS["ERROR"] and code == HostError.FIELD_RANGE:

@@ -14,14 +14,22 @@ SILENT = (
     "missing",
     "unit_reset",
     "soft_reset_active",
+    "clearing",
 )
+#: Inputs that are 1, or all ones, where a test does not name them.
+OPEN = {
+    "abort__ready": 1,
+    "command__ready": 1,
+    "launch__ready": 1,
+    "records_left": 1,
+    "room": 0b1111,
+}
 
 
 def play(box, cycles=24, **ports):
     """Run a mailbox; ``write`` and ``read`` are given by the cycle of commit and of sampling."""
     idle = dict.fromkeys(SILENT, 0)
-    if "abort__ready" not in ports:
-        idle["abort__ready"] = 1
+    idle |= {name: value for name, value in OPEN.items() if name not in ports}
     return recorded(box, ByCycle(idle, ports), cycles)
 
 

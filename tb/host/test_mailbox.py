@@ -21,6 +21,11 @@ ODD = "tiny,sections=5,units=3,cores_per_unit=5,stream_bits=3,priority_bits=1"
 EVEN = ODD.replace("sections=5", "sections=4")
 RESULT = host_packets.unit_result(TINY)
 LAUNCH_ANSWER, CODE = queue_packets.queue_answer(TINY), queue_packets.queue_code(TINY)
+#: What the mailbox sends to the launch path.
+KINDS = ("launch", "abort", "command")
+#: Codes of a launch that the mailbox has sent: it refuses those for room by itself.
+FULL = (ErrorCode.QUEUE_FULL, ErrorCode.COMPLETION_FULL)
+PATH_CODES = [code for code in list(ErrorCode)[1:] if code not in FULL]
 TASK_CODES = (HostError.OK, HostError.CORE_FAILED, HostError.CORE_TIMEOUT, HostError.RESET)
 
 
@@ -32,8 +37,9 @@ class Surroundings:
     """Workers that write commands and ring, noise on the bus, and units that keep to their page.
 
     A unit's results and end may come at any time after its ``run``; the ends of all units come in
-    one cycle now and then. The launch path answers in order, after any time; a command for streams
-    in the next cycle. Now and then a soft reset runs for some cycles.
+    one cycle now and then. The launch path takes launches, aborts and commands at its own pace,
+    and answers each kind in order, after any time. Now and then it has no room, or a stream is
+    being mended; now and then a soft reset runs for some cycles.
     """
 
     def __init__(self, context):
@@ -50,11 +56,12 @@ class Surroundings:
             {name: Pace(context.case.rng(f"{name}{unit}"), rare) for name in ("missing", "reset")}
             for unit in range(self._config.units)
         ]
-        self._abort = context.sink("abort")
+        self._sinks = {name: context.sink(name) for name in KINDS}
         slow = (0.0, 0.0, 0.02, 0.5)
-        self._paces |= {
-            name: Pace(context.case.rng(name), slow) for name in ("launched", "aborted")
-        }
+        self._paces |= {f"{name}_answered": Pace(context.case.rng(name), slow) for name in KINDS}
+        full = (0.0, 0.1, 0.9, 1.0)
+        self._paces |= {name: Pace(context.case.rng(name), full) for name in ("records", "room")}
+        self._paces["clearing"] = Pace(context.case.rng("clearing"), rare)
         self._restart()
 
     def _restart(self):
@@ -62,22 +69,24 @@ class Surroundings:
         self._commands.restart()
         # Sections that were rung: the latest write's, one that commits, one that is judged.
         self._rings = [None] * 3
-        self._unanswered = {"launch": 0, "abort": 0}
+        self._unanswered = dict.fromkeys(KINDS, 0)
         self._resets_for = 0
         self._closing = Closing()
 
     def next(self, outputs):
-        self._commanded = bool(outputs and outputs["command"] & 1)
         if outputs is None:
             self._restart()
         else:
             for unit in range(self._config.units):
                 self._running[unit] |= bool(outputs[f"run__{unit}"])
-            self._unanswered["launch"] += outputs["launch_valid"]
         closed = self._closing.closed
+        levels = {}
+        for sink in self._sinks.values():
+            levels |= sink.next(outputs)
         inputs = (
-            self._abort.next(outputs)
+            levels
             | self._answers()
+            | self._room()
             | {
                 "soft_reset_active": self._soft_reset(),
                 "write": self._commands.write() if self._paces["write"]() else 0,
@@ -118,33 +127,46 @@ class Surroundings:
             self._resets_for = self._rng.randint(1, 20)
         return int(self._resets_for > 0)
 
+    def _room(self):
+        """Return what the launch path has room for."""
+        rooms = 1 << self._config.priority_bits
+        return {
+            "room": (1 << rooms) - 1 if self._paces["room"]() else self._rng.getrandbits(rooms),
+            "records_left": int(self._paces["records"]()),
+            "clearing": int(self._paces["clearing"]()),
+        }
+
     def _answers(self):
-        """Return the launch path's answers; those of aborts that transferred before this cycle."""
-        rng, inputs = self._rng, {"launch_answer": 0, "abort_answer": 0, "command_answer": 0}
-        # An answer comes at any time, and often in the cycle of a judgement: of the next launch.
-        # Often what waits is answered beside a command.
-        together = self._commanded and rng.random() < 0.5
+        """Return the launch path's answers to what transferred before this cycle."""
+        rng, inputs = self._rng, dict.fromkeys((f"{name}_answer" for name in KINDS), 0)
+        # An answer comes at any time, and often in the cycle of a judgement, or beside another one.
         judged = self._rings[1] is not None and rng.random() < 0.3
-        if (self._paces["launched"]() or judged or together) and self._unanswered["launch"]:
-            self._unanswered["launch"] -= 1
+        together = rng.random() < 0.02
+        for name in KINDS:
+            answers = self._paces[f"{name}_answered"]() or judged or together
+            if answers and self._unanswered[name]:
+                self._unanswered[name] -= 1
+                inputs[f"{name}_answer"] = self._answer(name)
+            self._unanswered[name] += self._sinks[name].taken is not None
+        return inputs
+
+    def _answer(self, name):
+        rng = self._rng
+        if name == "launch":
             refused = rng.random() < 0.4
             fields = {
                 "valid": 1,
                 "ticket": 0 if refused else rng.getrandbits(32),
-                "code": rng.choice(list(ErrorCode)[1:]) if refused else 0,
+                "code": rng.choice(PATH_CODES) if refused else 0,
                 "argument": rng.getrandbits(16) if refused else 0,
                 "count": 0 if refused else rng.getrandbits(16),
             }
-            inputs["launch_answer"] = LAUNCH_ANSWER.pack(fields)
-        if (self._paces["aborted"]() or together) and self._unanswered["abort"]:
-            self._unanswered["abort"] -= 1
-            code = rng.choice((0, QueueCode.TICKET_UNKNOWN))
-            inputs["abort_answer"] = CODE.pack({"valid": 1, "code": code})
-        self._unanswered["abort"] += self._abort.taken is not None
-        if self._commanded:
-            code = rng.choice((0, QueueCode.PREEMPT_PENDING, QueueCode.NOT_PREEMPTED))
-            inputs["command_answer"] = CODE.pack({"valid": 1, "code": code})
-        return inputs
+            return LAUNCH_ANSWER.pack(fields)
+        codes = {
+            "abort": (0, QueueCode.TICKET_UNKNOWN),
+            "command": (0, QueueCode.PREEMPT_PENDING, QueueCode.NOT_PREEMPTED),
+        }
+        return CODE.pack({"valid": 1, "code": rng.choice(codes[name])})
 
     def _reset_at_the_judgement(self, word):
         """Return a mask: now and then the unit whose section's command is judged."""
@@ -188,6 +210,7 @@ NEEDS_MORE = (
     "two sections complete in one cycle",
     "several launches not answered",
     "two sections answered and ended in one cycle",
+    "two launches are rung while the pace lets none go",
 )
 
 

@@ -5,16 +5,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import assert_never
 
+from warploom_golden.host.mailbox_launches import LaunchSide
 from warploom_spec import host_packets, queue_packets, timing
 from warploom_spec.config import Config
 from warploom_spec.host_commands import (
     FLAG_SKIP_PRIMARY,
     LAUNCH_COMMANDS,
+    RESERVED_FIELD,
     TASK_WORDS,
     UNIT_COMMANDS,
     WAIT_WORDS,
     Opcode,
-    abort_words,
     command_words,
     launch_words,
     mask_words,
@@ -28,18 +29,10 @@ from warploom_spec.host_map import (
     SECTION_BYTES,
     SECTION_WORDS,
 )
-from warploom_spec.queue_packets import FIRST_WAIT_WORD, QueueOpcode
+from warploom_spec.queue_packets import FIRST_WAIT_WORD
 
-#: What a command asks of KernelQueue, by the host's opcode.
-ASKS = {
-    Opcode.PREEMPT: QueueOpcode.PREEMPT,
-    Opcode.RESUME: QueueOpcode.RESUME,
-    Opcode.ABORT_STREAMS: QueueOpcode.ABORT_STREAMS,
-}
 #: The word with the mask: the argument of its ``FIELD_RANGE``.
 MASK_WORD = 1
-#: Lowest bit of a launch's number in RESULT1.
-COUNT_LOW = 16
 ALL_STROBES = 0b1111
 #: Words that a unit's cores write.
 CORE_WORDS = tuple(f"RESULT{8 + k}" for k in range(RESULT_WORDS))
@@ -104,14 +97,9 @@ class Mailbox:
         self._error = host_packets.unit_error(config)
         self._result = host_packets.unit_result(config)
         self._descriptor = queue_packets.queued_launch(config)
-        self._launch_answer = queue_packets.queue_answer(config)
-        self._command = queue_packets.queue_command(config)
-        self._abort = queue_packets.launch_abort(config)
-        self._code = queue_packets.queue_code(config)
         self._head = command_words(config)
         self._run_words = run_words(config)
         self._launch_words = launch_words(config)
-        self._abort_words = abort_words(config)
         self._mask_words = mask_words(config)
         self._words = {word.offset: word for word in SECTION_WORDS}
         self._read_latency = timing(config).bus_answer
@@ -132,17 +120,10 @@ class Mailbox:
         self._disconnected = [0] * self._config.units
         #: Units whose ``done`` came in the cycle before and was heard: ERROR takes ``error`` (12).
         self._ended: list[int] = []
-        #: Sections whose launch or abort was not answered, and aborts that were not sent.
-        self._launched: deque[int] = deque()
-        self._aborting: deque[int] = deque()
-        self._aborts: deque[int] = deque()
-        self._abort_shown: int | None = None
-        #: The section whose command is at ``command`` in this cycle, and in the one before.
-        self._commanding: int | None = None
-        self._commanded: int | None = None
+        #: The task that is at its unit in this cycle, with the unit.
+        self._running: tuple[int, int] | None = None
+        self._path = LaunchSide(self._config, self._tasks)
         self._completed = False
-        #: Sections that LaunchPath answered in the cycle before, with their outcomes.
-        self._answered: list[tuple[int, dict[str, int]]] = []
 
     @property
     def _shut(self) -> bool:
@@ -153,7 +134,7 @@ class Mailbox:
         return all(self._active_before)
 
     def outputs(self, inputs: Mapping[str, int]) -> dict[str, int | None]:
-        """Return the outputs of this cycle; of the inputs only ``missing`` counts.
+        """Return the outputs of this cycle.
 
         ``write_refused`` and ``answer`` are compared in those cycles in which they mean something.
         """
@@ -164,37 +145,18 @@ class Mailbox:
             "disconnected": sum(bit << unit for unit, bit in enumerate(self._disconnected)),
             **{f"run__{unit}": 0 for unit in range(self._config.units)},
         }
-        number = self._handed_on(inputs)
-        if number is not None and self._opcode(number) is Opcode.RUN:
-            values[f"run__{number}"] = self._task(number)
-        return values | self._launch_outputs(number) if self._launches else values
-
-    def _launch_outputs(self, number: int | None) -> dict[str, int | None]:
-        """Rules 8, 9, 9a, 15a and 16; ``number``: the section whose command is handed on."""
-        sends = number is not None and self._opcode(number) is Opcode.LAUNCH
-        return {
-            "launch": self._launch(number) if number is not None and sends else None,
-            "launch_valid": int(sends),
-            "abort__valid": int(self._abort_shown is not None),
-            "abort__payload": self._abort_shown,
-            "command": self._pack_command(),
-            "completed": int(self._completed),
-            "waiting": int(any(section.doorbell for section in self._sections)),
-        }
-
-    def _pack_command(self) -> int:
-        """Rule 9a: what is at ``command`` in this cycle."""
-        if self._commanding is None:
-            return 0
-        opcode = self._opcode(self._commanding)
-        assert opcode is not None
-        mask = self._mask(self._commanding)
-        return self._command.pack({"valid": 1, "opcode": int(ASKS[opcode]), "mask": mask})
+        if self._running is not None:
+            unit, task = self._running
+            values[f"run__{unit}"] = task
+        if self._launches:
+            values |= self._path.outputs(inputs, self._closed)
+            values["completed"] = int(self._completed)
+            values["waiting"] = int(any(section.doorbell for section in self._sections))
+        return values
 
     def tick(self, inputs: Mapping[str, int]) -> None:
         """Advance by one clock edge; everything is judged by the state before it."""
         before = [section.doorbell for section in self._sections]
-        commanded, self._commanding = self._commanding, None
         write, closed = self._committing, self._closed
         performs = bool(write["valid"]) and not self._refuses(write)
         interrupted = [s for s in self._sections if closed and s.doorbell and not s.awaits]
@@ -203,14 +165,17 @@ class Mailbox:
         self._sample(inputs)
         for section in self._sections:
             section.doorbell_before = section.doorbell
+        due = self._path.completions()
         if self._launches:
-            self._advance_aborts(inputs)
-        judged, self._judged = self._judged, None
+            self._path.take_answers(inputs)
+            leaver = self._path.advance(inputs, closed, self._rung(write) if performs else None)
+            if leaver is not None:
+                self._sections[leaver].awaits = True
+        judged, self._judged, self._running = self._judged, None, None
         if judged is not None:
             self._serve(judged, inputs["missing"])
-        if self._launches:
-            self._complete_answered()
-            self._take_launch_path_answers(inputs)
+        for number, outcome in due:
+            self._sections[number].complete(outcome)
         self._take_unit_answers(inputs, closed)
         for section in interrupted:
             section.outcome.clear()
@@ -220,7 +185,6 @@ class Mailbox:
         self._committing = self._write.unpack(inputs["write"])
         self._active_before.popleft()
         self._active_before.append(self._launches and bool(inputs["soft_reset_active"]))
-        self._commanded = commanded
         after = (section.doorbell for section in self._sections)
         self._completed = any(
             rung and not rings for rung, rings in zip(before, after, strict=True)
@@ -254,17 +218,25 @@ class Mailbox:
 
     def _perform(self, write: Mapping[str, int]) -> None:
         """Rule 1, (c), (g) and (h), and rule 4: do a write that is not refused."""
+        rung = self._rung(write)
+        if rung is not None:
+            self._sections[rung].ring()
+            self._judged = rung
         place = self._place(write["address"])
         assert place is not None, "a write outside the map is refused"
         section, offset = place
         if self._words[offset].name == "DOORBELL":
-            if write["strobes"] and write["data"]:
-                self._sections[section].ring()
-                self._judged = section
             return
         mask = sum(0xFF << 8 * byte for byte in range(4) if write["strobes"] >> byte & 1)
         task, number = self._tasks[section], (offset - OFFSETS["T0"]) // 4
         task[number] = task[number] & ~mask | write["data"] & mask
+
+    def _rung(self, write: Mapping[str, int]) -> int | None:
+        """Return the section whose doorbell a write that is performed rings."""
+        place = self._place(write["address"])
+        if place is None or self._words[place[1]].name != "DOORBELL":
+            return None
+        return place[0] if write["strobes"] and write["data"] else None
 
     def _sample(self, inputs: Mapping[str, int]) -> None:
         """Rule 3: sample the read of this cycle."""
@@ -290,40 +262,19 @@ class Mailbox:
 
     # Serving
 
-    def _handed_on(self, inputs: Mapping[str, int]) -> int | None:
-        """Return the section whose command is judged in this cycle and does not complete in it."""
-        number = self._judged
-        if number is None or self._verdict(number, inputs["missing"]) is not None:
-            return None
-        return number
-
     def _serve(self, number: int, missing: int) -> None:
-        """Rules 5 to 9a: complete a section's command, or note what it waits for."""
+        """Rules 5 to 9a: complete a section's command, or hand it on."""
         verdict, opcode = self._verdict(number, missing), self._opcode(number)
         section = self._sections[number]
         if verdict is not None:
             section.complete({"ERROR": verdict.code | verdict.argument << 16})
             if verdict.code == HostError.OK and opcode is Opcode.DISCONNECT:
                 self._disconnected[number] = 1
-            return
-        match opcode:
-            case Opcode.RUN:
-                pass
-            case Opcode.LAUNCH:
-                section.awaits = True
-                self._launched.append(number)
-            case Opcode.ABORT:
-                section.awaits = True
-                ticket = self._abort_words.unpack(self._tasks[number])["ticket"]
-                self._aborting.append(number)
-                self._aborts.append(self._abort.pack({"ticket": ticket}))
-            case Opcode.PREEMPT | Opcode.RESUME | Opcode.ABORT_STREAMS:
-                section.awaits = True
-                self._commanding = number
-            case None | Opcode.NOP | Opcode.DISCONNECT:
-                raise AssertionError(f"{opcode!r} completes at once")
-            case _:
-                assert_never(opcode)
+        elif opcode is Opcode.RUN:
+            self._running = number, self._task(number)
+        else:
+            assert opcode in LAUNCH_COMMANDS, f"{opcode!r} completes at once"
+            section.awaits = self._path.hand_on(number, opcode)
 
     def _verdict(self, number: int, missing: int) -> Verdict | None:
         """Rule 5: return what a command completes with at once; None if it is handed on."""
@@ -384,6 +335,8 @@ class Mailbox:
             for field in self._descriptor.fields
             if not field.name.startswith("wait") and values[field.name] >> field.bits
         ]
+        if values[RESERVED_FIELD]:
+            words.append(self._launch_words.by_name[RESERVED_FIELD].word)
         for pair in range(WAIT_WORDS):
             beyond = values[f"wait{pair}_stream"] >> self._config.stream_bits
             if values["flags"] >> pair & 1 and (pair >= self._config.launch_waits or beyond):
@@ -402,47 +355,6 @@ class Mailbox:
                 **{name: task[name] for name in same},
             }
         )
-
-    # The launch path
-
-    def _launch(self, number: int) -> int:
-        """Rule 8: return the packed ``queued_launch``; of a pair's stream the low bits."""
-        values = dict(self._launch_words.unpack(self._tasks[number]))
-        streams = (1 << self._config.stream_bits) - 1
-        for pair in range(self._config.launch_waits):
-            values[f"wait{pair}_valid"] = values["flags"] >> pair & 1
-            values[f"wait{pair}_stream"] &= streams
-        names = [field.name for field in self._descriptor.fields]
-        return self._descriptor.pack({name: values[name] for name in names})
-
-    def _advance_aborts(self, inputs: Mapping[str, int]) -> None:
-        """Rule 9: the oldest abort goes to the register, if it is free or its abort transfers."""
-        if self._abort_shown is None or inputs["abort__ready"]:
-            self._abort_shown = self._aborts.popleft() if self._aborts else None
-
-    def _complete_answered(self) -> None:
-        """Rules 10 and 11: the answers of the cycle before complete their sections."""
-        for number, outcome in self._answered:
-            self._sections[number].complete(outcome)
-        self._answered = []
-
-    def _take_launch_path_answers(self, inputs: Mapping[str, int]) -> None:
-        """Rules 10 to 11a: the oldest launch, the oldest abort, the last cycle's command."""
-        launch = self._launch_answer.unpack(inputs["launch_answer"])
-        if launch["valid"]:
-            outcome = {
-                "ERROR": launch["code"] | launch["argument"] << 16,
-                "RESULT0": launch["ticket"],
-                "RESULT1": launch["count"] << COUNT_LOW,
-            }
-            self._answered.append((self._launched.popleft(), outcome))
-        abort = self._code.unpack(inputs["abort_answer"])
-        if abort["valid"]:
-            self._answered.append((self._aborting.popleft(), {"ERROR": abort["code"]}))
-        command = self._code.unpack(inputs["command_answer"])
-        if command["valid"]:
-            assert self._commanded is not None, "an answer without a command in the cycle before"
-            self._answered.append((self._commanded, {"ERROR": command["code"]}))
 
     # The units
 
