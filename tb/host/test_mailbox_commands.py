@@ -14,10 +14,11 @@ from warploom_spec.host_commands import Opcode, launch_words
 from warploom_spec.host_errors import HostError
 from warploom_spec.queue import QueueCode
 from warploom_spec.queue_packets import QueueOpcode
+from warploom_spec.resident_packets import resident_command
 
 TINY = config_of("tiny")
 ANSWER, CODE = queue_packets.queue_answer(TINY), queue_packets.queue_code(TINY)
-COMMAND, LAUNCH = queue_packets.queue_command(TINY), queue_packets.queued_launch(TINY)
+COMMAND, LAUNCH = resident_command(TINY), queue_packets.queued_launch(TINY)
 #: A mask command's words are T0 and T1: its doorbell's write commits in 2, d is 3.
 D = 3
 OPCODES = {
@@ -67,23 +68,22 @@ def outcome(section, first):
 
 
 @pytest.mark.parametrize("opcode", OPCODES)
-def test_a_command_stands_a_cycle_after_its_judgement_and_its_answer_completes_it(box, opcode):
-    """Rules 9a and 11a: d = 3, `command` in 4, answered in 5, the doorbell reads 0 from 7 on."""
+def test_a_command_stands_two_cycles_after_its_judgement_and_its_answer_completes_it(box, opcode):
+    """Rules 9a and 11: d = 3, `command` in 5, answered in 6, the doorbell reads 0 from 8 on."""
     seen = play(
         box,
         write=command(1, mask_task(opcode, 0xA005)),
-        command_answer={D + 2: code(QueueCode.PREEMPT_PENDING)},
-        read=reads(1, "DOORBELL", (D + 1, D + 2, D + 3, D + 4)) | {D + 5: a_read(1, "ERROR")},
+        command_answer={D + 3: code(QueueCode.PREEMPT_PENDING)},
+        read=reads(1, "DOORBELL", (D + 2, D + 3, D + 4, D + 5)) | {D + 6: a_read(1, "ERROR")},
     )
-    assert [c for c, p in enumerate(seen.port("command")) if p & 1] == [D + 1]
-    assert COMMAND.unpack(seen.port("command")[D + 1]) == {
-        "valid": 1,
+    assert seen.cycles("command__valid") == [D + 2]
+    assert COMMAND.unpack(seen.port("command__payload")[D + 2]) == {
         "opcode": OPCODES[opcode],
         "mask": 0xA005,
     }
-    expected = {D + 1: 1, D + 2: 1, D + 3: 1, D + 4: 0, D + 5: QueueCode.PREEMPT_PENDING}
+    expected = {D + 2: 1, D + 3: 1, D + 4: 1, D + 5: 0, D + 6: QueueCode.PREEMPT_PENDING}
     assert answers(seen) == expected
-    assert seen.cycles("completed") == [D + 4]
+    assert seen.cycles("completed") == [D + 5]
 
 
 @pytest.mark.parametrize("opcode", OPCODES)
@@ -92,7 +92,7 @@ def test_an_empty_mask_or_a_stream_that_does_not_exist_is_refused(box, opcode, m
     """Rule 5 (f): argument 1; complete at the end of d."""
     seen = play(box, write=command(0, mask_task(opcode, mask)), read=outcome(0, D + 1))
     assert answers(seen) == {D + 1: HostError.FIELD_RANGE | 1 << 16, D + 2: 0}
-    assert not any(seen.port("command"))
+    assert seen.cycles("command__valid") == []
     assert seen.cycles("completed") == [D + 1]
 
 
@@ -110,11 +110,11 @@ def test_commands_of_two_sections_pass_an_abort_that_waits(box):
         box,
         write=write,
         abort__ready=dict.fromkeys(range(24), 0),
-        command_answer={8: code()},
+        command_answer={9: code()},
         read={12: a_read(0, "DOORBELL"), 13: a_read(1, "DOORBELL")},
     )
     assert seen.cycles("abort__valid")[0] == 5
-    assert [c for c, p in enumerate(seen.port("command")) if p & 1] == [7]
+    assert seen.cycles("command__valid") == [8]
     assert answers(seen) == {12: 1, 13: 0}
 
 
@@ -161,8 +161,8 @@ def test_a_launch_has_its_mode_and_its_pairs(box):
         wait3_stream=200,
     )
     seen = play(box, 40, write=command(1, task))
-    assert seen.cycles("launch_valid") == [JUDGED]
-    sent = LAUNCH.unpack(seen.port("launch")[JUDGED])
+    assert seen.cycles("launch__valid") == [JUDGED + 1]
+    sent = LAUNCH.unpack(seen.port("launch__payload")[JUDGED + 1])
     assert (sent["mode"], sent["stream"]) == (4, 9)
     assert [sent[f"wait0_{name}"] for name in ("valid", "stream", "count")] == [0, 15, 5]
     assert [sent[f"wait1_{name}"] for name in ("valid", "stream", "count")] == [1, 3, 0xFFFE]
@@ -185,7 +185,7 @@ def test_a_wait_that_this_configuration_does_not_have_is_refused(box, name):
         box, 40, write=command(0, launch_task(**fields)), read={JUDGED + 1: a_read(0, "ERROR")}
     )
     assert answers(seen) == {JUDGED + 1: HostError.FIELD_RANGE | word << 16}
-    assert seen.cycles("launch_valid") == []
+    assert seen.cycles("launch__valid") == []
 
 
 def test_a_refused_launch_has_no_number(box):
@@ -211,9 +211,9 @@ def test_a_command_judged_when_the_mailbox_is_shut_is_handed_on_and_answered(box
         box,
         write=command(1, mask_task(5, 1)),
         soft_reset_active=dict.fromkeys(range(2, 12), 1),
-        command_answer={D + 2: code(HostError.RESET)},
+        command_answer={D + 3: code(HostError.RESET)},
         read={16: a_read(1, "ERROR"), 17: a_read(1, "DOORBELL")},
     )
-    assert [c for c, p in enumerate(seen.port("command")) if p & 1] == [D + 1]
+    assert seen.cycles("command__valid") == [D + 2]
     assert answers(seen) == {16: HostError.RESET, 17: 0}
-    assert seen.cycles("completed") == [D + 4]
+    assert seen.cycles("completed") == [D + 5]

@@ -6,6 +6,7 @@ from tb.host.test_mailbox import ODD, case
 from tb.support.deep_values import deep_but
 from tb.support.planted import Change, plant
 from warploom.host._launch_answers import LaunchAnswers
+from warploom.host._launch_turns import LaunchTurns
 from warploom.host._verdict import Verdict
 from warploom.host.mailbox import Mailbox
 from warploom_sim.cosim.lockstep import LockstepError, run
@@ -23,13 +24,41 @@ WRONG = {
     ),
     "every pair exists": Change(Verdict, "_wrong_waits", "k < self._config.launch_waits", "True"),
     "an answer goes to the section that is judged": Change(
-        LaunchAnswers, "_a_cycle_later", "(section == k)", "(self.section == k)"
+        LaunchAnswers, "_in_order", "(queue.r_data, answer", "(self.section, answer"
     ),
     "a command that was sent is interrupted": Change(
-        LaunchAnswers,
-        "elaborate",
-        "self.launches | self.aborts | self.commands",
-        "self.launches | self.aborts",
+        LaunchAnswers, "elaborate", "self.aborts | self.commands)", "self.aborts)"
+    ),
+    "a launch that was turned away awaits no answer": Change(
+        LaunchAnswers, "elaborate", "judged | left)", "judged | (left & self.goes.replicate(64)))"
+    ),
+    "another section's launch is shown": Change(
+        LaunchTurns, "elaborate", " & (was_read == section)", ""
+    ),
+    "a launch goes while a stream is being mended": Change(
+        LaunchTurns, "elaborate", " & ~self.clearing", ""
+    ),
+    "a launch goes without the pace": Change(LaunchTurns, "elaborate", " & self.pace", ""),
+    "a launch goes without a place for its record": Change(
+        LaunchTurns, "elaborate", "room & self.records_left", "room"
+    ),
+    "room is that of priority 0": Change(
+        LaunchTurns, "elaborate", "bit_select(self.priority, 1)", "bit_select(0, 1)"
+    ),
+    "no place for a record is QUEUE_FULL": Change(
+        LaunchTurns, "elaborate", "Mux(room, completion_full, queue_full)", "queue_full"
+    ),
+    "launches that wait outlive the closing": Change(
+        LaunchTurns, "_queue", 'ResetInserter({"sync": self.closed})(queue)', "queue"
+    ),
+    "the oldest launch outlives the closing": Change(
+        LaunchTurns, "_queue", "with m.If(self.closed):", "with m.If(0):"
+    ),
+    "a launch overtakes those that wait": Change(
+        LaunchTurns, "_queue", "Mux(queue.r_rdy, queue.r_data, judged)", "judged"
+    ),
+    "T5's reserved bit is not looked at": Change(
+        Verdict, "_too_large", "widths[RESERVED_FIELD] = 0", "pass"
     ),
     "ticket and number outlive the next doorbell": Change(
         Mailbox, "_keep_answers", "(held | launched) & ~rings", "held | launched"

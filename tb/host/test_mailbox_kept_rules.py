@@ -149,8 +149,8 @@ def test_task_words_outlive_commands_soft_resets_and_refused_writes(box):
         done__0=ends,
     )
     assert seen.cycles("write_refused") == [*range(9, 16), *range(25, 32)]
-    assert seen.cycles("run__0") == [9, 22, 36, 46]
-    words = {seen.port("run__0")[cycle] for cycle in (9, 22, 36, 46)}
+    assert seen.cycles("run__0") == [10, 23, 37, 47]
+    words = {seen.port("run__0")[cycle] for cycle in (10, 23, 37, 47)}
     assert [host_packets.unit_run(TINY).unpack(word)["arguments"] for word in words] == [
         3 | 0xABCDEF01 << 32
     ]
@@ -170,7 +170,7 @@ def test_a_refused_write_leaves_a_running_command_alone(box, name):
         read={x + 2 + k: a_read(1, n) for k, n in enumerate(("DOORBELL", "RESULT0", "RESULT1"))},
     )
     assert seen.cycles("write_refused") == [SENT_AT, SENT_AT + 1, SENT_AT + 2]
-    assert seen.cycles("launch_valid") == [SENT_AT]
+    assert seen.cycles("launch__valid") == [SENT_AT]
     assert list(answers(seen).values()) == [0, 5, 0x1234 << 16]
 
 
@@ -188,8 +188,8 @@ def test_a_reset_of_the_machine_clears_all_words_but_the_task_register(kind):
     )
     assert list(answers(seen).values()) == [*[0] * len(WORDS), 1]
     assert seen.cycles("completed") == [17]
-    assert seen.cycles("run__0") == [8, 21, 41]
-    assert len({seen.port("run__0")[cycle] for cycle in (8, 21, 41)}) == 1
+    assert seen.cycles("run__0") == [9, 22, 42]
+    assert len({seen.port("run__0")[cycle] for cycle in (9, 22, 42)}) == 1
     assert seen.cycles("waiting") == [*range(8, 17), *range(21, 25), *range(41, 60)]
 
 
@@ -254,7 +254,7 @@ def test_all_words_are_0_from_the_cycle_after_the_doorbell_on(box, name):
 @pytest.mark.rule("mailbox", 5, 14)
 @pytest.mark.parametrize(("reset_at", "runs"), [(10, True), (11, True), (12, False), (13, False)])
 def test_a_command_behind_its_unit_s_reset_is_run(box, reset_at, runs):
-    """DISCONNECT is judged in 2. A task is rung in 11 and judged in 12, by the state in 12.
+    """DISCONNECT is judged in 2. A task is rung in 11, judged in 12 by the state in 12, runs in 13.
 
     The next one, rung in 16, is run in any case.
     """
@@ -269,7 +269,7 @@ def test_a_command_behind_its_unit_s_reset_is_run(box, reset_at, runs):
         done__0={14: done(task=1)} if runs else {},
         read={13: a_read(0, "ERROR"), 18: a_read(0, "DOORBELL")},
     )
-    assert seen.cycles("run__0") == ([12, 17] if runs else [17])
+    assert seen.cycles("run__0") == ([13, 18] if runs else [18])
     assert answers(seen) == {13: 0 if runs else HostError.DISCONNECTED, 18: 1}
     assert seen.cycles("disconnected") == list(range(3, reset_at + 1))
 
@@ -291,7 +291,7 @@ def test_a_section_stays_disconnected_alone_and_until_its_own_unit_s_reset(kind)
         soft_reset_active=active(22, 28),
         read={34: a_read(0, "ERROR"), 35: a_read(1, "ERROR")},
     )
-    assert seen.cycles("run__1") == [12]
+    assert seen.cycles("run__1") == [13]
     assert answers(seen) == {34: HostError.DISCONNECTED, 35: HostError.RESET}
     assert seen.port("disconnected") == [*[0] * 3, *[1] * 34, *[0] * 13]
 

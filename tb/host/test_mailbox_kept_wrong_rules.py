@@ -8,9 +8,11 @@ from tb.support.planted import Change
 from tb.support.record import made
 from tb.support.wrong_rules import WrongRule, demand_found
 from warploom.host._launch_answers import LaunchAnswers
+from warploom.host._task_words import TaskWords
 from warploom.host._verdict import Verdict
 from warploom.host.mailbox import Mailbox
 from warploom_golden.host import Mailbox as Model
+from warploom_golden.host.mailbox_launches import LaunchSide
 
 RUNG = "before = [section.doorbell for section"
 #: Answers to what a wrong rule did not run: the model does not count them.
@@ -51,8 +53,8 @@ WRONG = {
             Change(
                 Model,
                 "tick",
-                "self._commanded = commanded",
-                "self._commanded, self._was = commanded, was",
+                "self._active_before.popleft()",
+                "self._active_before.popleft()\n    self._was = was",
             ),
             Change(
                 Model,
@@ -90,19 +92,9 @@ WRONG = {
     "a soft reset interrupts an abort that was sent": WrongRule(
         boxed(rules.test_an_abort_is_taken_and_answered_while_the_mailbox_is_closed),
         (
-            Change(
-                LaunchAnswers,
-                "elaborate",
-                "sends = self.launches | self.aborts | self.commands",
-                "sends = self.launches | self.commands",
-            ),
+            Change(LaunchAnswers, "elaborate", "self.aborts | self.commands)", "self.commands)"),
             COMPLETED,
-            Change(
-                Model,
-                "_serve",
-                "section.awaits = True\n            ticket",
-                "ticket",
-            ),
+            Change(LaunchSide, "hand_on", "return True", "return opcode is not Opcode.ABORT"),
         ),
     ),
     "a unit's reset ends its section's command": WrongRule(
@@ -161,7 +153,7 @@ WRONG = {
     "a task word takes writes that are refused": WrongRule(
         boxed(rules.test_task_words_outlive_commands_soft_resets_and_refused_writes),
         (
-            Change(Mailbox, "_write", "bytes_ & free.replicate(4)", "bytes_"),
+            Change(TaskWords, "elaborate", "bytes_ & self.performs.replicate(4)", "bytes_"),
             COMPLETED,
             Change(
                 Model,

@@ -13,7 +13,7 @@ from tb.support.record import made
 from warploom.host.mailbox import Mailbox
 from warploom_golden.host import Mailbox as Model
 from warploom_spec import ErrorCode, queue_packets
-from warploom_spec.host_commands import LAUNCH_COMMANDS, Opcode, launch_words
+from warploom_spec.host_commands import LAUNCH_COMMANDS, RESERVED_FIELD, Opcode, launch_words
 from warploom_spec.host_errors import HostError
 from warploom_spec.queue import QueueCode
 from warploom_spec.resources import AMOUNT_FIELDS
@@ -32,7 +32,6 @@ LAUNCH = dict.fromkeys(AMOUNT_FIELDS, 0) | {
     "address_space": 0x1234,
     "stream": 9,
     "priority": 2,
-    "after_previous": 1,
     "idempotent": 0,
     "mode": 3,
     "gx": 0x7FFFFFFF,
@@ -70,7 +69,8 @@ def task_of(**changes):
     return {f"T{k}": word for k, word in enumerate(words) if word}
 
 
-SENT_AT = len(task_of()) + 1
+#: The doorbell is written after the words. The launch goes two cycles later.
+SENT_AT = len(task_of()) + 2
 
 
 def answer(ticket=0, code=0, argument=0, count=0):
@@ -83,10 +83,10 @@ def code_answer(code=0):
 
 
 @pytest.mark.rule("mailbox", 8)
-def test_a_launch_is_sent_a_cycle_after_its_doorbell_with_every_field(box):
+def test_a_launch_is_sent_two_cycles_after_its_doorbell_with_every_field(box):
     seen = play(box, write=command(1, task_of()))
-    assert seen.cycles("launch_valid") == [SENT_AT]
-    sent = queue_packets.queued_launch(TINY).unpack(seen.port("launch")[SENT_AT])
+    assert seen.cycles("launch__valid") == [SENT_AT]
+    sent = queue_packets.queued_launch(TINY).unpack(seen.port("launch__payload")[SENT_AT])
     assert sent == LAUNCH | WAITS
     assert seen.cycles("abort__valid") == []
 
@@ -94,6 +94,7 @@ def test_a_launch_is_sent_a_cycle_after_its_doorbell_with_every_field(box):
 TOO_LARGE = {
     "stream": (16, 5),
     "priority": (4, 5),
+    RESERVED_FIELD: (1, 5),
     "gx": (1 << 31, 6),
     "index_address": (64, 9),
 }
@@ -111,7 +112,7 @@ def test_a_value_too_large_for_its_field_is_refused_by_its_word(box, field):
         read=reads(0, "ERROR", (judged + 1,)) | reads(0, "DOORBELL", (judged + 2,)),
     )
     assert answers(seen) == {judged + 1: HostError.FIELD_RANGE | word << 16, judged + 2: 0}
-    assert seen.cycles("launch_valid") == []
+    assert seen.cycles("launch__valid") == []
 
 
 @pytest.mark.rule("mailbox", 5)
@@ -122,11 +123,11 @@ def test_without_an_index_memory_an_index_address_is_0_or_refused(kind):
     judged = len(task) + 1
     seen = play(kind(config), write=command(0, task), read=reads(0, "ERROR", (judged + 1,)))
     assert answers(seen) == {judged + 1: HostError.FIELD_RANGE | 9 << 16}
-    assert seen.cycles("launch_valid") == []
+    assert seen.cycles("launch__valid") == []
     seen = play(kind(config), write=command(0, task_of(index_address=0)))
     # The table stands in the same word.
-    assert seen.cycles("launch_valid") == [SENT_AT]
-    sent = queue_packets.queued_launch(config).unpack(seen.port("launch")[SENT_AT])
+    assert seen.cycles("launch__valid") == [SENT_AT]
+    sent = queue_packets.queued_launch(config).unpack(seen.port("launch__payload")[SENT_AT])
     assert sent == LAUNCH | WAITS | {"index_address": 0}
 
 
@@ -279,8 +280,8 @@ def test_a_command_that_was_rung_before_the_mailbox_is_shut_is_handed_on(box, op
     )
     assert seen.cycles("write_refused") == ([] if sent else [3])
     cycles = {
-        "run__0": [4] if sent and opcode == Opcode.RUN else [],
-        "launch_valid": [4] if sent and opcode == Opcode.LAUNCH else [],
+        "run__0": [5] if sent and opcode == Opcode.RUN else [],
+        "launch__valid": [5] if sent and opcode == Opcode.LAUNCH else [],
         "abort__valid": [6] if sent and opcode == Opcode.ABORT else [],
     }
     assert {port: seen.cycles(port) for port in cycles} == cycles
@@ -304,7 +305,7 @@ def test_a_launch_that_was_sent_is_answered_while_the_mailbox_is_closed(box, sof
         cycles=40,
     )
     assert list(answers(seen).values()) == [5, 0]
-    assert seen.cycles("waiting") == list(range(SENT_AT, x + 2))
+    assert seen.cycles("waiting") == list(range(SENT_AT - 1, x + 2))
 
 
 @pytest.mark.rule("mailbox", 1, 3)
@@ -341,4 +342,4 @@ def test_launches_are_unknown_without_a_launch_path(make, opcode):
     script = ByCycle(ports, {"write": command(0, {"T0": opcode}), "read": reads(0, "ERROR", (3,))})
     seen = recorded(box, script, 6)
     assert answers(seen) == {3: HostError.BAD_OPCODE}
-    assert "launch_valid" not in seen.outputs[0]
+    assert "launch__valid" not in seen.outputs[0]

@@ -66,5 +66,5 @@ def test_every_section_launches_before_the_first_answer(box):
         launch_answer={ANSWERS + k: answer(ticket=70 + k) for k in range(SECTIONS)},
         read=each("DOORBELL", TAKES) | each("DOORBELL", 40) | each("RESULT0", 50),
     )
-    assert len(seen.cycles("launch_valid")) == SECTIONS
+    assert len(seen.cycles("launch__valid")) == SECTIONS
     assert list(answers(seen).values()) == [1] * 5 + [0] * 5 + [70, 71, 72, 73, 74]

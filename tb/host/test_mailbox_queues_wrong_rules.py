@@ -12,8 +12,9 @@ from warploom.host._verdict import Verdict
 from warploom.host.mailbox import Mailbox
 from warploom_dev.rewrite import Rewrite
 from warploom_golden.host import Mailbox as Model
+from warploom_golden.host.mailbox_launches import SendQueue
 
-SENDS = "self._aborts.append(self._abort.pack({'ticket': ticket}))"
+SENDS = "self._queue.append(packet)"
 DISCONNECTED = """if has_unit and self._disconnected[number]:
     return Verdict(HostError.DISCONNECTED)
 """
@@ -61,15 +62,15 @@ WRONG = {
         (
             Rewrite(
                 LaunchAnswers,
-                "_send_aborts",
-                "SyncFIFO(width=TICKET_BITS, depth=self._sections)",
-                "SyncFIFO(width=TICKET_BITS, depth=self._sections - 2)",
+                "_send",
+                "SyncFIFO(width=width, depth=self._sections)",
+                "SyncFIFO(width=width, depth=self._sections - 2)",
             ),
             Rewrite(
-                Model,
-                "_serve",
+                SendQueue,
+                "add",
                 SENDS,
-                f"if len(self._aborts) < self._config.sections - 2:\n    {SENDS}",
+                f"if len(self._queue) < {queues.SECTIONS - 2}:\n    {SENDS}",
             ),
         ),
     ),

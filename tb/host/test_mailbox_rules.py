@@ -28,8 +28,8 @@ def box(kind):
 
 
 RUN = {"T0": Opcode.RUN | 1 << 8, "T1": 100, "T2": 3 | 2 << 8, "T3": 7, "T4": 1, "T5": 2, "T6": 3}
-#: The doorbell is written after the words, and judged in the next cycle.
-RUNS_AT = len(RUN) + 1
+#: The doorbell is written after the words, judged in the next cycle, and `run` comes behind that.
+RUNS_AT = len(RUN) + 2
 DONE, ERROR = host_packets.unit_done(TINY), host_packets.unit_error(TINY)
 
 
@@ -43,7 +43,7 @@ def error(**fields):
 
 
 @pytest.mark.rule("mailbox", 7)
-def test_run_comes_a_cycle_after_the_doorbell(box):
+def test_run_comes_two_cycles_after_the_doorbell(box):
     seen = play(box, write=command(0, RUN))
     assert seen.cycles("run__0") == [RUNS_AT]
     assert host_packets.unit_run(TINY).unpack(seen.port("run__0")[RUNS_AT]) == {
@@ -121,7 +121,7 @@ def test_a_result_in_the_cycle_of_done_counts_and_stays_until_the_next_command(b
 @pytest.mark.rule("mailbox", 12, 13)
 def test_results_show_with_the_status_and_not_while_the_task_runs(box):
     """Written in 12, complete at the end of 16: the two words are read alternately around it."""
-    assert RUNS_AT == 8
+    assert RUNS_AT == 9
     word = RESULT.pack({"valid": 1, "word": 2, "data": 0xABCD})
     seen = play(
         box,
@@ -195,7 +195,7 @@ def test_waiting_while_some_doorbell_is_1(box):
     x = RUNS_AT + 6
     writes = command(0, RUN) | command(1, {"T0": Opcode.NOP}, start=RUNS_AT)
     seen = play(box, write=writes, done__0={x: done(task=1)})
-    assert seen.cycles("waiting") == list(range(RUNS_AT, x + 1))
+    assert seen.cycles("waiting") == list(range(RUNS_AT - 1, x + 1))
 
 
 @pytest.mark.rule("mailbox", 5, 7)
@@ -207,7 +207,7 @@ def test_parts_without_elements_are_not_sent(box):
 
 @pytest.mark.rule("mailbox", 5)
 def test_missing_is_looked_at_in_the_cycle_of_the_judgement_alone(box):
-    judged = RUNS_AT
+    judged = RUNS_AT - 1
     around = {cycle: int(cycle != judged) for cycle in range(24)}
     seen = play(box, write=command(0, RUN), missing=around)
     assert seen.cycles("run__0") == [RUNS_AT]
@@ -232,7 +232,8 @@ def test_disconnected_is_told_before_anything_else(box, opcode):
     seen = play(box, write=writes, read=reads(0, "ERROR", (10,)))
     assert seen.cycles("write_refused") == []
     assert answers(seen) == {10: HostError.DISCONNECTED}
-    assert seen.cycles("run__0") == seen.cycles("launch_valid") == seen.cycles("abort__valid") == []
+    for port in ("run__0", "launch__valid", "abort__valid", "command__valid"):
+        assert seen.cycles(port) == []
 
 
 OUTSIDE = [0, 0x3FF, 0x406, 0x410, 0x41F, 0x440, 0x47F, 0x500, 0x3FFF]
@@ -305,7 +306,7 @@ def test_a_task_register_takes_the_bytes_of_its_strobes(box):
         a_write(0, "DOORBELL", 1),
     ]
     seen = play(box, write=dict(enumerate(writes)), read=reads(0, "T1", (5,)))
-    fields = host_packets.unit_run(TINY).unpack(seen.port("run__0")[6])
+    fields = host_packets.unit_run(TINY).unpack(seen.port("run__0")[7])
     assert fields["first"] == 0x11BB33DD
     # A word that can only be written reads 0.
     assert answers(seen) == {5: 0}

@@ -17,6 +17,7 @@ from warploom.host._verdict import Verdict
 from warploom.host.mailbox import Mailbox
 from warploom_golden.host import Mailbox as Model
 from warploom_golden.host.mailbox import Section
+from warploom_golden.host.mailbox_launches import LaunchSide, SendQueue
 from warploom_spec.host_commands import Opcode
 
 INTERRUPTED = "closed and s.doorbell and not s.awaits"
@@ -42,20 +43,15 @@ WRONG = {
             Change(
                 Mailbox, "_explain_answers", "launched), code, argument", "launched), code, C(0)"
             ),
-            Change(Model, "_take_launch_path_answers", ' | launch["argument"] << 16', ""),
+            Change(LaunchSide, "take_answers", ' | launch["argument"] << 16', ""),
         ),
         ("ERROR",),
     ),
     "an answer goes to the neighbour's section": WrongRule(
         boxed(rules.test_answers_go_to_the_sections_in_the_order_of_the_launches),
         (
-            Change(LaunchAnswers, "_in_order", "queue.r_data == k", "queue.r_data == k ^ 1"),
-            Change(
-                Model,
-                "_take_launch_path_answers",
-                "self._launched.popleft()",
-                "self._launched.popleft() ^ 1",
-            ),
+            Change(LaunchAnswers, "_in_order", "(queue.r_data,", "(queue.r_data ^ 1,"),
+            Change(LaunchSide, "take_answers", "self._sent.popleft()", "self._sent.popleft() ^ 1"),
         ),
     ),
     "a ticket outlives the next command's doorbell": WrongRule(
@@ -73,13 +69,8 @@ WRONG = {
     "an abort does not wait until it is taken": WrongRule(
         boxed(rules.test_an_abort_stands_until_it_is_taken_and_answered),
         (
-            Change(LaunchAnswers, "_send_aborts", "~valid | self.abort.ready", "1"),
-            Change(
-                Model,
-                "_advance_aborts",
-                'self._abort_shown is None or inputs["abort__ready"]',
-                "1",
-            ),
+            Change(LaunchAnswers, "_send", "~valid | to.ready", "1"),
+            Change(SendQueue, "advance", "self.shown is None or ready", "1"),
         ),
     ),
     "a launch that was sent is interrupted": WrongRule(
@@ -106,7 +97,7 @@ WRONG = {
         (
             Change(
                 Mailbox,
-                "elaborate",
+                "_launch_side",
                 "ringing.eq(rings.any())",
                 "ringing.eq(rings.any() & ~self.soft_reset_active)",
             ),
@@ -117,7 +108,6 @@ WRONG = {
                 "serving.eq(rings & ~self.soft_reset_active.replicate(sections))",
             ),
             Change(Model, "tick", "judged is not None", "judged is not None and not self._shut"),
-            Change(Model, "_handed_on", "number is None or", "number is None or self._shut or"),
         ),
         (Opcode.LAUNCH, 3),
     ),
