@@ -166,8 +166,15 @@ def timing(config: Config) -> Timing:
         bus_answer=2,
         soft_reset_units=4,
         soft_reset_settled=5,
-        # Silent SMs are lost; each accepted warp is written, and all reads of them are answered.
-        soft_reset_limit=config.kill_timeout + 2 * config.index_memory_warps + 256,
+        # The boot, a return of each slot, and two sweeps at a quarter of the cycles; a silent SM is
+        # lost; each entry ends; each accepted warp is written, and all reads of it are answered.
+        soft_reset_limit=(
+            config.kill_timeout
+            + 10 * config.sms * config.block_slots
+            + 8 * (config.queue_depth << config.priority_bits)
+            + 2 * config.index_memory_warps
+            + 256
+        ),
         launch_check=5,
         done_depth=4,
         filter_lookup=3,

@@ -98,6 +98,8 @@ class Happenings:
                 "irq falls",
                 "pop",
                 "a stream is mended",
+                "a stream to be mended waits",
+                "a restart while streams are to be mended",
                 "a unit is reset",
                 "refused: wrong address",
                 "refused: a soft reset is running",
@@ -142,7 +144,11 @@ class Happenings:
             "irq rises": before and outputs["irq"] and not before["irq"],
             "irq falls": before and before["irq"] and not outputs["irq"],
             "pop": outputs["pop"],
-            "a stream is mended": outputs["clear_stream_valid"],
+            "a stream is mended": outputs["clear_stream__valid"] and inputs["clear_stream__ready"],
+            "a stream to be mended waits": (
+                outputs["clear_stream__valid"] and not inputs["clear_stream__ready"]
+            ),
+            "a restart while streams are to be mended": outputs["restart"] and outputs["clearing"],
             "a unit is reset": outputs["unit_reset"] and not active,
             "refused: wrong address": refused and not known,
             "refused: a soft reset is running": refused and active and known,
@@ -234,6 +240,21 @@ WRONG = {
         "_answer_writes",
         'here["CLEAR_STREAM"] & write.data[self._config.stream_bits : 8].any()',
         'here["CLEAR_STREAM"] & 0',
+    ),
+    "a stream is taken before it is ready": Change(
+        HostRegisters, "_clear_streams", "~valid | to.ready", "C(1, 1)"
+    ),
+    "a write while a stream goes is forgotten": Change(
+        HostRegisters,
+        "_clear_streams",
+        "(marks & ~(lowest & takes.replicate(len(marks)))) | new",
+        "(marks | new) & ~(lowest & takes.replicate(len(marks)))",
+    ),
+    "a restart keeps the streams to be mended": Change(
+        HostRegisters, "_clear_streams", "[marks.eq(0), valid.eq(0)]", "[valid.eq(0)]"
+    ),
+    "a stream that waits is not told": Change(
+        HostRegisters, "_clear_streams", "valid | marks.any()", "valid"
     ),
     "a soft reset leaves disabled SMs disabled": Change(
         HostRegisters,

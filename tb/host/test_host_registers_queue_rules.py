@@ -21,7 +21,7 @@ def level(first, last, value=1):
 def test_identification_and_reset_values(kind):
     names = ("VERSION", "PARAMS3", "ROOM", "LAUNCH_TIMEOUT", "IRQ_TIMEOUT", "RECORD7")
     seen = play(kind, 20, read={4 + k: rd(name) for k, name in enumerate(names)})
-    assert list(answers(seen).values()) == [0x0002_0000, 2 << 12 | 2 << 8 | 4, 0, 0, 0, 0]
+    assert list(answers(seen).values()) == [0x0003_0000, 2 << 12 | 2 << 8 | 4, 0, 0, 0, 0]
 
 
 @KINDS

@@ -44,16 +44,19 @@ def silent(config):
         "lost",
         "idle",
     ]
-    names += ["clock", "completed", "dispatch_error", "dispatch_error_count"]
+    names += ["clear_stream__ready", "clock", "completed", "dispatch_error", "dispatch_error_count"]
     names += ["index_error", "index_error_count"] * config.makes_indices
-    names += [f"stall_{cause}" for cause in STALL_CAUSES]
+    names += [f"stall_{cause}" for cause in STALL_CAUSES if cause != "order"]
     names += [f"strays__{unit}" for unit in range(config.units)]
     return dict.fromkeys(names, 0)
 
 
 def play(kind, cycles=18, config=TINY, **ports):
     """Run the block; ``write`` and ``read`` are given by the cycle of commit and of sampling."""
-    return recorded(made(kind, config), ByCycle(silent(config), ports), cycles)
+    idle = silent(config)
+    if "clear_stream__ready" not in ports:
+        idle["clear_stream__ready"] = 1
+    return recorded(made(kind, config), ByCycle(idle, ports), cycles)
 
 
 def wr(name, data, strobes=ALL, config=TINY):
@@ -79,7 +82,7 @@ CONSTANTS = ("ID", "VERSION", "CONFIG_CRC", *(f"PARAMS{k}" for k in range(4)), "
 def test_what_a_core_says_of_itself(kind):
     assert read_all(kind, CONSTANTS) == {
         "ID": 0x57415250,
-        "VERSION": 0x00020000,
+        "VERSION": 0x00030000,
         "CONFIG_CRC": config_crc(TINY),
         "PARAMS0": 8 << 24 | 4 << 16 | 1 << 8 | 2,
         "PARAMS1": 16 << 24 | 4 << 16 | 2,
@@ -106,7 +109,7 @@ def test_registers_show_what_the_blocks_say_in_the_read_s_cycle(kind):
         "ROOM": ("room", 1, 1),
         "REFUSED": ("refused", 0xFFFFFFFF, 0xFFFFFFFF),
         "SM_LOST0": ("lost", 2, 2),
-        "STALL_ORDER": ("stall_order", 5, 5),
+        "STALL_SLOTS": ("stall_slots", 5, 5),
         "STALL_OFFER": ("stall_offer", 6, 6),
         "DISPATCHER_ERRORS": ("dispatch_error_count", 8, 8),
         "INDEX_ERRORS": ("index_error_count", 9, 9),
@@ -156,7 +159,7 @@ def test_first_rule_that_holds_answers_a_write(kind):
     ]
     seen = play(kind, config=config, write=dict(enumerate(word for _, word in attempts)))
     assert seen.cycles("write_refused") == [k for k, (refused, _) in enumerate(attempts) if refused]
-    assert seen.cycles("clear_stream_valid") == [8] and seen.port("clear_stream")[8] == 15
+    assert seen.transfers("clear_stream") == [(9, 15)]
     assert seen.cycles("order_swap_valid") == [11]
     assert seen.port("order_swap")[11] == layouts.order_swap(config).pack(
         {"first": 33, "second": 63}
@@ -243,8 +246,8 @@ def test_a_stream_is_refused_by_every_bit_that_its_number_has_not(kind, bit):
     seen = play(kind, write={2: wr("CLEAR_STREAM", 1 << bit | 1)})
     refused = 4 <= bit < 8
     assert seen.cycles("write_refused") == ([2] if refused else [])
-    assert seen.cycles("clear_stream_valid") == ([] if refused else [3])
-    assert refused or seen.port("clear_stream")[3] == (1 << bit | 1) & 0xF
+    assert seen.transfers("clear_stream") == ([] if refused else [(4, (1 << bit | 1) & 0xF)])
+    assert seen.cycles("clearing") == ([] if refused else [3, 4])
 
 
 @pytest.mark.rule("host_registers", 1, 3)
@@ -253,7 +256,50 @@ def test_stream_31_is_mended_where_there_is_one(kind):
     config = replace(TINY, stream_bits=5)
     seen = play(kind, config=config, write={2: wr("CLEAR_STREAM", 31, config=config)})
     assert seen.cycles("write_refused") == []
-    assert (seen.cycles("clear_stream_valid"), seen.port("clear_stream")[3]) == ([3], 31)
+    assert seen.transfers("clear_stream") == [(4, 31)]
+
+
+@pytest.mark.rule("host_registers", 3)
+@KINDS
+def test_streams_that_are_marked_go_to_the_launch_path_one_by_one_the_lowest_first(kind):
+    """Stream 9 stands at `clear_stream` until 9; 12, 3, 3 and 0 are marked meanwhile, 9 again."""
+    streams = (9, 12, 3, 3, 0, 9)
+    seen = play(
+        kind,
+        24,
+        write={2 + k: wr("CLEAR_STREAM", stream) for k, stream in enumerate(streams)},
+        clear_stream__ready=dict.fromkeys((9, 10, 14, 15, 16), 1),
+    )
+    assert seen.cycles("write_refused") == []
+    taken = [(9, 9), (10, 0), (14, 3), (15, 9), (16, 12)]
+    assert seen.transfers("clear_stream") == taken
+    assert seen.cycles("clear_stream__valid") == list(range(4, 17))
+    assert seen.cycles("clearing") == list(range(3, 17))
+
+
+@pytest.mark.rule("host_registers", 3)
+@KINDS
+def test_a_restart_forgets_the_streams_that_are_still_to_be_mended(kind):
+    """Streams 5 and 7 are marked in 2 and 3; the soft reset begun in 4 has its restart in 11."""
+    seen = play(
+        kind,
+        24,
+        write={2: wr("CLEAR_STREAM", 5), 3: wr("CLEAR_STREAM", 7), 4: wr("CONTROL", 1)},
+        clear_stream__ready={},
+        idle=dict.fromkeys(range(24), 1),
+    )
+    assert seen.cycles("restart") == [11]
+    assert seen.cycles("clear_stream__valid") == list(range(4, 12))
+    assert seen.cycles("clearing") == list(range(3, 12))
+
+
+@pytest.mark.rule("host_registers", 4)
+@KINDS
+def test_stall_order_reads_0_whatever_the_blocks_say(kind):
+    everything = {name: dict.fromkeys(range(18), 1) for name in silent(TINY)}
+    assert "stall_order" not in everything
+    seen = play(kind, read={4: rd("STALL_ORDER"), 5: rd("STALL_SLOTS")}, **everything)
+    assert answers(seen) == {4: 0, 5: 1}
 
 
 @pytest.mark.rule("host_registers", 9)
@@ -392,32 +438,32 @@ SMALL = "tiny,block_slots=8,kill_timeout=30,index_memory_warps=2"
 @KINDS
 @pytest.mark.parametrize("in_the_last_cycle", [False, True])
 def test_a_soft_reset_that_waits_in_vain_is_forced(kind, in_the_last_cycle):
-    """Begun in 3, forced from 293 on: restart in 295, over from 296 on; but not with `idle`."""
+    """Begun in 3, forced from 581 on: restart in 583, over from 584 on; but not with `idle`."""
     config = config_of(SMALL)
     seen = play(
         kind,
-        302,
+        590,
         config=config,
         write={3: wr("CONTROL", 1, config=config)},
-        idle={7: 1, 292: 0, 293: int(in_the_last_cycle), 294: 1},
-        read={298: rd("IRQ_STATUS", config), 299: rd("STATE", config)},
+        idle={7: 1, 580: 0, 581: int(in_the_last_cycle), 582: 1},
+        read={586: rd("IRQ_STATUS", config), 587: rd("STATE", config)},
     )
-    assert seen.cycles("soft_reset_active") == list(range(4, 296))
-    assert seen.cycles("restart_next") == [294]
-    assert seen.cycles("restart") == [295]
-    assert seen.cycles("forced_next") == ([] if in_the_last_cycle else [294])
-    assert answers(seen) == {298: 0b01000 if in_the_last_cycle else 0b101000, 299: 0x10000}
+    assert seen.cycles("soft_reset_active") == list(range(4, 584))
+    assert seen.cycles("restart_next") == [582]
+    assert seen.cycles("restart") == [583]
+    assert seen.cycles("forced_next") == ([] if in_the_last_cycle else [582])
+    assert answers(seen) == {586: 0b01000 if in_the_last_cycle else 0b101000, 587: 0x10000}
 
 
 @pytest.mark.rule("host_registers", 14)
 @KINDS
 def test_a_soft_reset_that_ends_as_its_time_is_over_is_not_forced(kind):
-    """`idle` in 292 ends it: restart in 294. The count of the next one begins anew."""
+    """`idle` in 580 ends it: restart in 582. The count of the next one begins anew."""
     config = config_of(SMALL)
-    writes = {3: wr("CONTROL", 1, config=config), 296: wr("CONTROL", 1, config=config)}
-    seen = play(kind, 595, config=config, write=writes, idle={292: 1})
-    assert seen.cycles("restart") == [294, 588]
-    assert seen.cycles("forced_next") == [587]
+    writes = {3: wr("CONTROL", 1, config=config), 584: wr("CONTROL", 1, config=config)}
+    seen = play(kind, 1171, config=config, write=writes, idle={580: 1})
+    assert seen.cycles("restart") == [582, 1164]
+    assert seen.cycles("forced_next") == [1163]
 
 
 @pytest.mark.rule("host_registers", 14)

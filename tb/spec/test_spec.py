@@ -253,7 +253,7 @@ TIMINGS = {
 }
 BOOT = {"tiny": 4, "default": 32, "large": 32}
 RESIDENT_BOOT = {"tiny": 25, "default": 265, "large": 4233}
-SOFT_RESET_LIMIT = {"tiny": 1408, "default": 2304, "large": 9472}
+SOFT_RESET_LIMIT = {"tiny": 1616, "default": 5376, "large": 52224}
 
 
 @pytest.mark.parametrize("name", PRESETS)

@@ -76,7 +76,9 @@ class HostRegisters:
         #: The soft reset that ends was forced: ``restart_next`` is 1, or was in the cycle before.
         self._forced = False
         self._unit_reset = 0
-        self._stream_cleared: int | None = None
+        #: Streams that are marked, and the one at ``clear_stream``.
+        self._marked: set[int] = set()
+        self._clears: int | None = None
         self._swapped: int | None = None
         self._epoch = 0
         self._enable = self._all_sms
@@ -117,6 +119,7 @@ class HostRegisters:
         self._count(performed, write["data"], inputs)
         self._store(performed, write)
         self._note_actions(performed, write["data"])
+        self._clear_streams(performed, write["data"], inputs["clear_stream__ready"])
         self._note_events(performed, write["data"], inputs)
         self._note_errors(inputs)
         self._reset_units(performed, write["data"])
@@ -156,8 +159,9 @@ class HostRegisters:
         """Rule 3: what the registers that act do in this cycle."""
         values: Values = {
             "pop": int(performed == "RECORD_POP" and data & 1),
-            "clear_stream": self._stream_cleared,
-            "clear_stream_valid": int(self._stream_cleared is not None),
+            "clear_stream__payload": self._clears,
+            "clear_stream__valid": int(self._clears is not None),
+            "clearing": int(self._clears is not None or bool(self._marked)),
             "unit_reset": self._unit_reset,
         }
         if self._config.has_order_table:
@@ -167,9 +171,18 @@ class HostRegisters:
 
     def _note_actions(self, performed: str | None, data: int) -> None:
         """Rule 3: what other blocks hear in the next cycle."""
-        self._stream_cleared = data & 0xFF if performed == "CLEAR_STREAM" else None
         swap = {"first": data & 0xFF, "second": data >> 8 & 0xFF}
         self._swapped = self._swap.pack(swap) if performed == "ORDER_SWAP" else None
+
+    def _clear_streams(self, performed: str | None, data: int, ready: int) -> None:
+        """Rule 3b: the lowest stream that is marked goes to ``clear_stream``."""
+        if self._clears is None or ready:
+            self._clears = min(self._marked, default=None)
+            self._marked.discard(-1 if self._clears is None else self._clears)
+        if performed == "CLEAR_STREAM":
+            self._marked.add(data & 0xFF)
+        if self._restart:
+            self._marked, self._clears = set(), None
 
     def _store(self, performed: str | None, write: Mapping[str, int]) -> None:
         """Rule 1 (f): a register takes the bytes whose strobe is 1."""
@@ -231,7 +244,8 @@ class HostRegisters:
         found["CLOCK_LOW"] = inputs["clock"] & WORD_MASK
         found["CLOCK_HIGH"] = inputs["clock"] >> 32
         for cause in STALL_CAUSES:
-            found[f"STALL_{cause.upper()}"] = inputs[f"stall_{cause}"]
+            # Nothing waits for order: there is no such counter.
+            found[f"STALL_{cause.upper()}"] = 0 if cause == "order" else inputs[f"stall_{cause}"]
         for unit in range(self._config.units):
             found[f"STRAYS{unit}"] = inputs[f"strays__{unit}"]
         for k in range(-(-self._config.sms // 32)):

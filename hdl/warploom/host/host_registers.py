@@ -7,11 +7,11 @@ from operator import or_
 from typing import Any, Final
 
 from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
-from amaranth.lib import data, wiring
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from warploom.host._record_wait import RecordWait
-from warploom.lib.bits import before
+from warploom.lib.bits import before, decoded, first_of, number_of
 from warploom_spec import STALL_CAUSES, Config, host_packets, layouts, timing
 from warploom_spec.host_registers import (
     IDENTITY,
@@ -24,6 +24,8 @@ from warploom_spec.host_registers import (
 )
 from warploom_spec.queue_packets import FINAL_RECORD_WORDS, final_record_words
 
+#: The cause of which there is no counter: STALL_ORDER reads 0.
+ORDER: Final = "order"
 STRAY_BITS: Final = 16
 _THRESHOLD_BITS: Final = 16
 _EPOCH_BITS: Final = 16
@@ -88,9 +90,10 @@ class HostRegisters(wiring.Component):
                 # The launch path's, a bit for each priority, and the bus port's.
                 "room": In(1 << config.priority_bits),
                 "refused": In(32),
-                # Clear a broken stream: a cycle after the write.
-                "clear_stream": Out(config.stream_bits),
-                "clear_stream_valid": Out(1),
+                # Mend a broken stream: from the second cycle after the write on, one after the
+                # other; whether one is still to be mended. Registers.
+                "clear_stream": Out(stream.Signature(config.stream_bits)),
+                "clearing": Out(1),
                 **(swap if config.has_order_table else {}),
                 # A cycle after the write; all ones in a soft reset's fourth cycle.
                 "unit_reset": Out(units),
@@ -104,8 +107,8 @@ class HostRegisters(wiring.Component):
                 "enable": Out(sms, init=(1 << sms) - 1),  # type: ignore[call-arg]
                 # SMs that are lost.
                 "lost": In(sms),
-                # The dispatcher's counters.
-                **{f"stall_{cause}": In(32) for cause in STALL_CAUSES},
+                # The dispatcher's counters. Nothing waits for order there.
+                **{f"stall_{cause}": In(32) for cause in STALL_CAUSES if cause != ORDER},
                 # Error records and their counters.
                 "dispatch_error": In(record),
                 "dispatch_error_count": In(counts),
@@ -320,8 +323,7 @@ class HostRegisters(wiring.Component):
         Registers: the longest paths of the launch path begin at a stream that is mended.
         """
         m.d.comb += self.pop.eq(written["RECORD_POP"] & write.data[0])
-        m.d.sync += self.clear_stream_valid.eq(written["CLEAR_STREAM"])
-        m.d.comb += self.clear_stream.eq(before(m, "stream_to_clear", write.data))
+        self._clear_streams(m, write, written["CLEAR_STREAM"])
         if self._config.has_order_table:
             sm = self._config.sm_bits
             m.d.sync += self.order_swap_valid.eq(written["ORDER_SWAP"])
@@ -329,6 +331,27 @@ class HostRegisters(wiring.Component):
                 self.order_swap.first.eq(before(m, "swap_first", write.data[:sm])),
                 self.order_swap.second.eq(before(m, "swap_second", write.data[8 : 8 + sm])),
             ]
+
+    def _clear_streams(self, m: Module, write: Any, written: Value) -> None:
+        """Keep a mark for each stream that is to be mended; offer the lowest one."""
+        to = self.clear_stream
+        marks = Signal(1 << self._config.stream_bits)
+        takes = Signal()
+        valid = Signal(name="clear_stream_valid")
+        number = Signal(self._config.stream_bits, name="stream_to_clear", reset_less=True)
+        lowest = first_of(m, "lowest_mark", marks)
+        new = decoded(m, "new_mark", write.data[: len(number)], len(marks), written)
+        m.d.comb += [
+            takes.eq(~valid | to.ready),
+            to.valid.eq(valid),
+            to.payload.eq(number),
+            self.clearing.eq(valid | marks.any()),
+        ]
+        m.d.sync += marks.eq((marks & ~(lowest & takes.replicate(len(marks)))) | new)
+        with m.If(takes):
+            m.d.sync += [valid.eq(marks.any()), number.eq(number_of(lowest))]
+        with m.If(self.restart):
+            m.d.sync += [marks.eq(0), valid.eq(0)]
 
     def _sms(
         self, m: Module, write: Any, written: dict[str, Value], shown: dict[str, Value]
@@ -356,7 +379,10 @@ class HostRegisters(wiring.Component):
             "DISPATCHER_ERRORS": self.dispatch_error_count,
             **({"INDEX_ERRORS": self.index_error_count} if self._config.makes_indices else {}),
             **{f"RECORD{k}": oldest.word_select(k, 32) for k in range(FINAL_RECORD_WORDS)},
-            **{f"STALL_{c.upper()}": getattr(self, f"stall_{c}") for c in STALL_CAUSES},
+            **{
+                f"STALL_{cause.upper()}": getattr(self, f"stall_{cause}", C(0, 32))
+                for cause in STALL_CAUSES
+            },
             **{f"STRAYS{k}": self.strays[k] for k in range(self._config.units)},
         }
 
