@@ -111,7 +111,7 @@ def test_words_of_a_launch_literally():
         "address_space": 0x8001,
         "stream": 0xC3,
         "priority": 5,
-        "after_previous": 1,
+        "reserved": 1,
         "idempotent": 1,
         "mode": 4,
         "gx": 0x7FFFFFFF,
@@ -149,7 +149,7 @@ def test_a_launch_has_every_field_of_its_packet_and_none_is_narrower(name):
     beyond = {
         f"wait{k}_{part}" for k in range(config.launch_waits, 4) for part in ("stream", "count")
     }
-    assert words.keys() - fields.keys() == {"opcode", "flags", "parameter", *beyond}
+    assert words.keys() - fields.keys() == {"opcode", "flags", "parameter", "reserved", *beyond}
     assert fields.keys() - words.keys() == flags
     assert all(words[field].bits >= bits for field, bits in fields.items() if field in words)
 
