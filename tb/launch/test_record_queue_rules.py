@@ -4,156 +4,173 @@ import pytest
 
 from tb.support.dispatch_configs import config_of
 from tb.support.record import made, record
+from tb.support.resettable import resettable
 from warploom.launch.record_queue import RecordQueue
 from warploom_golden.launch import RecordQueue as Model
 from warploom_spec import ErrorCode
 from warploom_spec.queue import FinalFate, RecordKind
-from warploom_spec.queue_packets import final_record
+from warploom_spec.queue_packets import final_record_words
+from warploom_spec.resident_packets import record_word
 
 TINY = config_of("tiny")
-PACKET = final_record(TINY)
-#: Of a record where a test says nothing else.
-PLAIN = dict.fromkeys(PACKET.offsets, 0)
+WORDS, WORD = final_record_words(TINY), record_word(TINY)
+#: The order in which ResidentQueue writes a record's words.
+LAUNCH_ORDER, PREEMPT_ORDER = (1, 2, 0, 5, 6, 7), (1, 2, 0, 5, 6, 3, 4, 7)
+KINDS = pytest.mark.parametrize("kind", [RecordQueue, Model], ids=["rtl", "model"])
 
 
-@pytest.fixture(params=[RecordQueue, Model], ids=["rtl", "model"])
-def queue(request):
-    return made(request.param, TINY)
+def words_of(**fields):
+    return WORDS.pack(dict.fromkeys((field.name for field in WORDS.fields), 0) | fields)
 
 
 class Script:
-    """Inputs by cycle: records (a ticket, or all fields) and pops.
+    """Inputs by cycle: records, each by the cycle of its last word, and pops.
 
     Parameters
     ----------
     records : dict
-        By cycle: a ticket, or a mapping of fields.
+        By cycle of the last word: a ticket, or all fields.
     pops : collection of int
         Cycles with a pop.
+    reset_in : int, optional
+        The cycle of a reset, at a port ``reset_now``.
     """
 
-    def __init__(self, records, pops=()):
-        self._records, self._pops = records, pops
-        self._cycle = 0
+    def __init__(self, records, pops=(), reset_in=None):
+        self._pops, self._reset_in, self._cycle = pops, reset_in, 0
+        self._said = {}
+        for last, fields in records.items():
+            fields = {"ticket": fields} if isinstance(fields, int) else fields
+            words = words_of(**fields)
+            order = PREEMPT_ORDER if fields.get("kind") else LAUNCH_ORDER
+            for k, word in enumerate(reversed(order)):
+                assert last - k not in self._said, "two words in one cycle"
+                said = {"valid": 1, "last": int(not k), "word": word, "data": words[word]}
+                self._said[last - k] = WORD.pack(said)
 
     def next(self, outputs):
         """Return the next cycle's inputs."""
         del outputs
-        said = self._records.get(self._cycle)
-        pop = int(self._cycle in self._pops)
+        now = self._cycle
         self._cycle += 1
-        if said is None:
-            return {"record": 0, "pop": pop}
-        fields = {"ticket": said} if isinstance(said, int) else said
-        return {"record": PACKET.pack(PLAIN | {"valid": 1} | fields), "pop": pop}
+        values = {"record": self._said.get(now, 0), "pop": int(now in self._pops)}
+        return values | ({} if self._reset_in is None else {"reset_now": now == self._reset_in})
 
 
-def play(queue, records, pops=(), cycles=24):
-    return record(queue, Script(records, pops), cycles)
+def play(kind, records, pops=(), cycles=60, config=TINY):
+    return record(made(kind, config), Script(records, pops), cycles)
 
 
-def tickets(seen):
-    """Return word 0 of `oldest` in every cycle."""
-    return [oldest & 0xFFFFFFFF for oldest in seen.port("oldest")]
+def word(seen, number):
+    """Return a word of `oldest` in every cycle."""
+    return [oldest >> 32 * number & 0xFFFFFFFF for oldest in seen.port("oldest")]
 
 
-@pytest.mark.rule("record_queue", 2, 3, 4, 5)
-def test_a_lone_record_and_one_pop_too_many(queue):
-    """The page's first table, from cycle 10 on; the pops of 21 and 22 take nothing."""
-    seen = play(queue, {10: 7}, pops=(20, 21, 22), cycles=26)
-    assert seen.port("records") == [0] * 12 + [1] * 10 + [0] * 4
-    assert tickets(seen) == [0] * 13 + [7] * 9 + [0] * 4
-    assert seen.cycles("record_taken") == [21]
-
-
-@pytest.mark.rule("record_queue", 2, 3, 4, 5)
-def test_two_records_are_popped_while_oldest_lags_behind(queue):
-    """The page's second table, from cycle 10 on."""
-    seen = play(queue, {10: 1, 11: 2}, pops=(12, 13, 14), cycles=18)
-    assert seen.port("records")[10:] == [0, 0, 1, 2, 1, 0, 0, 0]
-    assert tickets(seen)[10:] == [0, 0, 0, 1, 2, 0, 0, 0]
-    assert seen.cycles("record_taken") == [13, 14]
-
-
-@pytest.mark.rule("record_queue", 3, 5)
-def test_the_next_record_is_at_oldest_two_cycles_after_a_pop(queue):
-    """Three records in 0, 1 and 2; pops in 10, 12 and 13."""
-    seen = play(queue, {0: 1, 1: 2, 2: 3}, pops=(10, 12, 13), cycles=17)
-    assert tickets(seen)[10:] == [1, 1, 2, 2, 3, 0, 0]
-    assert seen.port("records")[10:] == [3, 3, 2, 2, 1, 0, 0]
-    assert seen.cycles("record_taken") == [11, 13, 14]
-
-
-@pytest.mark.rule("record_queue", 2, 3, 5)
-def test_a_record_comes_and_the_shown_one_is_popped(queue):
-    """Both happen in 6; `records` stays, and both others follow."""
-    seen = play(queue, {0: 1, 1: 2, 6: 3}, pops=(6,), cycles=11)
-    assert seen.port("records")[4:] == [2, 2, 2, 2, 2, 2, 2]
-    assert tickets(seen)[4:] == [1, 1, 1, 1, 2, 2, 2]
-
-
-@pytest.mark.rule("record_queue", 4, 5)
-@pytest.mark.parametrize(("comes", "shown"), [(4, [1, 1, 2, 2]), (5, [1, 1, 0, 2])])
-def test_whether_the_next_record_came_in_time(queue, comes, shown):
-    """Popped in 5: one that came in 4 is at `oldest` in 7, one that comes in 5 in 8."""
-    assert tickets(play(queue, {0: 1, comes: 2}, pops=(5,), cycles=9))[5:] == shown
+@pytest.mark.rule("record_queue", 1, 2, 3, 5, 6)
+@KINDS
+def test_a_lone_record_and_one_pop_too_many(kind):
+    """The page's table; the pops of 31 and 32 take nothing."""
+    seen = play(kind, {10: {"ticket": 7, "made": 9}}, pops=(30, 31, 32), cycles=40)
+    assert seen.port("records") == [0] * 12 + [1] * 20 + [0] * 8
+    assert word(seen, 0) == [0] * 13 + [7] * 18 + [0] * 9
+    assert word(seen, 7) == [0] * 20 + [9] * 11 + [0] * 9
+    assert seen.cycles("record_taken") == [31]
 
 
 @pytest.mark.rule("record_queue", 3)
-def test_a_pop_before_the_record_is_shown_does_nothing(queue):
-    """It comes in 0, is in the memory in 1, and is shown in 2."""
-    seen = play(queue, {0: 9}, pops=(0, 1), cycles=6)
-    assert tickets(seen) == [0, 0, 0, 9, 9, 9]
-    assert seen.cycles("record_taken") == []
+@KINDS
+def test_each_word_follows_a_cycle_after_the_one_before(kind):
+    """Word n from 3 + n cycles after the last word on; a PREEMPT's eight words."""
+    names = ("ticket", "code", "word2", "word3", "word4", "accepted", "first_offer", "made")
+    fields = dict.fromkeys(names, 1) | {"kind": RecordKind.PREEMPT}
+    seen = play(kind, {10: fields}, cycles=24)
+    first = [next(c for c, value in enumerate(word(seen, n)) if value) for n in range(8)]
+    assert first == [13, 14, 15, 16, 17, 18, 19, 20]
 
 
-@pytest.mark.rule("record_queue", 3, 5)
-def test_a_pop_in_the_first_cycle_in_which_a_record_is_shown(queue):
-    """It is shown in 2, and popped there: `oldest` has it in 3 alone."""
-    seen = play(queue, {0: 9}, pops=(2,), cycles=6)
-    assert tickets(seen) == [0, 0, 0, 9, 0, 0]
-    assert seen.cycles("record_taken") == [3]
+@pytest.mark.rule("record_queue", 2, 3, 5)
+@KINDS
+def test_the_next_record_is_loaded_after_a_pop(kind):
+    """Two records; a pop in 30: zeros from 31 on, word n from 33 + n on."""
+    seen = play(kind, {10: {"ticket": 1, "made": 3}, 16: {"ticket": 2, "made": 4}}, pops=(30,))
+    assert word(seen, 0)[29:35] == [1, 1, 0, 0, 2, 2]
+    assert word(seen, 7)[30:42] == [3, *[0] * 9, 4, 4]
+    assert seen.port("records")[10:33] == [0, 0, *[1] * 6, *[2] * 14, 1]
 
 
-@pytest.mark.rule("record_queue", 1, 2, 3, 4, 5)
-def test_twenty_records_have_a_place(queue):
-    """`tiny` has entries for 4 launches of each priority: 20 records, which are popped from 30 on.
-
-    The first one is shown from 2 on, so the memory holds 19 from 20 on.
-    """
-    seen = play(queue, {k: k + 1 for k in range(20)}, pops=range(30, 60), cycles=60)
-    assert seen.port("records")[19:32] == [18, 19, *[20] * 11]
-    assert seen.port("records")[32:] == [*range(19, -1, -1), *[0] * 8]
-    assert tickets(seen)[32:] == [*range(2, 21), *[0] * 9]
-    assert seen.cycles("record_taken") == list(range(31, 51))
+@pytest.mark.rule("record_queue", 2, 3)
+@KINDS
+def test_a_pop_while_words_are_loaded_removes_that_record(kind):
+    """The first one is popped after three of its words: none of its words stays."""
+    full = {"ticket": 1, "made": 9, "first_offer": 9, "accepted": 9}
+    seen = play(kind, {10: full, 16: 2}, pops=(17,), cycles=40)
+    assert word(seen, 0)[16:22] == [1, 1, 0, 0, 2, 2]
+    assert not any(word(seen, 7)[18:]) and not any(word(seen, 5)[18:])
+    assert seen.cycles("record_taken") == [18]
 
 
-@pytest.mark.rule("record_queue", 1, 2, 3, 4)
+@pytest.mark.rule("record_queue", 2, 3, 5)
+@KINDS
+@pytest.mark.parametrize("pop", range(10, 24))
+def test_a_pop_in_any_cycle_of_the_loading_leaves_nothing_behind(kind, pop):
+    """A pop in 10 finds no record. Else all words are 0 after it."""
+    fields = {field.name: (1 << field.bits) - 1 for field in WORDS.fields} | {"kind": 2}
+    seen = play(kind, {10: fields}, pops=(pop,), cycles=40)
+    gone = pop > 10
+    assert bool(seen.port("oldest")[-1]) != gone
+    assert not gone or not any(seen.port("oldest")[pop + 1 :])
+
+
+@pytest.mark.rule("record_queue", 2)
+@KINDS
+def test_a_record_comes_and_another_is_popped(kind):
+    """Both happen in 30; `records` stays."""
+    seen = play(kind, {10: 1, 30: 2}, pops=(30,), cycles=40)
+    assert seen.port("records")[12:] == [1] * 28
+    assert word(seen, 0)[30:35] == [1, 0, 0, 2, 2]
+
+
+@pytest.mark.rule("record_queue", 4)
+@KINDS
+def test_a_launch_has_no_words_of_the_preempt_that_stood_there_before(kind):
+    """With eight places a ninth record stands where the first one stood: a PREEMPT's words."""
+    config = config_of("tiny,queue_depth=1")
+    preempt = {"kind": RecordKind.PREEMPT, "word3": 0xABCD, "word4": 5, "made": 1}
+    records = {10: preempt} | {10 + 6 * k: {"ticket": k, "made": k} for k in range(1, 10)}
+    pops = range(22, 22 + 12 * 9, 12)
+    seen = play(kind, records, pops, cycles=150, config=config)
+    assert 0xABCD in word(seen, 3) and 5 in word(seen, 4)
+    late = seen.outputs[24:]
+    assert {values["oldest"] >> 96 & (1 << 64) - 1 for values in late} == {0}
+    assert [t for t in dict.fromkeys(word(seen, 0)) if t] == list(range(1, 10))
+
+
+@pytest.mark.rule("record_queue", 1, 2)
 @pytest.mark.parametrize(("config", "places"), [("tiny", 20), ("tiny,queue_depth=1", 8)])
-@pytest.mark.parametrize("kind", [RecordQueue, Model], ids=["rtl", "model"])
+@KINDS
 def test_a_full_queue_goes_round_and_round(kind, config, places):
-    """A record follows each pop of a full queue in the next cycle; then all are popped in a row."""
-    records = {cycle: 1 + cycle for cycle in range(places)}
-    pops = list(range(places + 3, 6 * places, 3))
-    records |= {pop + 1: places + 1 + k for k, pop in enumerate(pops)}
-    last = pops[-1] + 2
-    block = made(kind, config_of(config))
-    seen = play(block, records, (*pops, *range(last, last + places)), last + places + 4)
+    """A record follows each pop of a full queue; then all are popped, each after it was shown."""
+    full = 6 * places
+    records = {6 * k + 5: k + 1 for k in range(3 * places)}
+    pops = [full + 6 * k for k in range(2 * places)]
+    last = 18 * places
+    pops += range(last, last + 12 * places, 12)
+    seen = play(kind, records, pops, cycles=last + 12 * places + 12, config=config_of(config))
     assert max(seen.port("records")) == places
-    shown = dict.fromkeys(ticket for ticket in tickets(seen) if ticket)
-    assert list(shown) == list(range(1, len(records) + 1))
-    assert len(seen.cycles("record_taken")) == len(records)
-    assert seen.port("records")[-1] == tickets(seen)[-1] == 0
+    assert len(seen.cycles("record_taken")) == 3 * places
+    shown = [t for t in dict.fromkeys(word(seen, 0)) if t]
+    assert shown == list(range(1, 3 * places + 1))
+    assert seen.port("records")[-1] == seen.port("oldest")[-1] == 0
 
 
-@pytest.mark.rule("record_queue", 7)
-def test_every_bit_of_a_record_has_its_place(queue):
-    """Each field all ones, alone; the numbers are the page's table."""
+@pytest.mark.rule("record_queue", 8)
+@KINDS
+def test_every_bit_of_a_record_has_its_place(kind):
+    """Each field all ones, alone; the numbers are the page's table. Kind 2 has all words."""
     places = {
         "ticket": 0xFFFFFFFF,
         "code": 0xFF << 32,
         "fate": 0x7 << 40,
-        "kind": 0x7 << 43,
         "kills": 0x7 << 46,
         "reset_as_drain": 1 << 49,
         "stream": 0x3F << 50,
@@ -165,14 +182,17 @@ def test_every_bit_of_a_record_has_its_place(queue):
         "first_offer": 0xFFFFFFFF << 192,
         "made": 0xFFFFFFFF << 224,
     }
-    widths = {field.name: field.bits for field in PACKET.fields}
-    records = {k: {name: (1 << widths[name]) - 1} for k, name in enumerate(places)}
-    seen = play(queue, records, pops=range(20, 40), cycles=40)
-    assert seen.port("oldest")[21 : 21 + len(places)] == list(places.values())
+    widths = {field.name: field.bits for field in WORDS.fields}
+    fields = [{name: (1 << widths[name]) - 1, "kind": 2} for name in places]
+    records = {10 + 12 * k: one for k, one in enumerate(fields)}
+    seen = play(kind, records, pops=[21 + 12 * k for k in range(len(fields))], cycles=180)
+    shown = [seen.port("oldest")[21 + 12 * k] for k in range(len(fields))]
+    assert shown == [value | 2 << 43 for value in places.values()]
 
 
-@pytest.mark.rule("record_queue", 7)
-def test_the_words_of_a_failed_launch_and_of_a_preempt(queue):
+@pytest.mark.rule("record_queue", 4, 8)
+@KINDS
+def test_the_words_of_a_failed_launch_and_of_a_preempt(kind):
     failed = {
         "ticket": 0xFEDC0001,
         "code": ErrorCode.SM_LOST,
@@ -187,8 +207,8 @@ def test_the_words_of_a_failed_launch_and_of_a_preempt(queue):
         "made": 300,
     }
     preempt = {"kind": RecordKind.PREEMPT, "word2": 1, "word3": 0x30002, "word4": 4, "made": 7}
-    seen = play(queue, {0: failed, 1: preempt}, pops=(4,), cycles=7)
-    assert words(seen.port("oldest")[3]) == [
+    seen = play(kind, {10: failed, 18: preempt}, pops=(30,), cycles=50)
+    assert [word(seen, n)[30] for n in range(8)] == [
         0xFEDC0001,
         1 << 24 | 5 << 18 | 1 << 17 | 3 << 14 | 2 << 8 | ErrorCode.SM_LOST,
         0x89ABCDEF,
@@ -198,8 +218,15 @@ def test_the_words_of_a_failed_launch_and_of_a_preempt(queue):
         200,
         300,
     ]
-    assert words(seen.port("oldest")[6]) == [0, 2 << 11, 1, 0x30002, 4, 0, 0, 7]
+    assert [word(seen, n)[41] for n in range(8)] == [0, 2 << 11, 1, 0x30002, 4, 0, 0, 7]
 
 
-def words(oldest):
-    return [oldest >> 32 * k & 0xFFFFFFFF for k in range(8)]
+@pytest.mark.rule("record_queue", 7)
+@KINDS
+def test_a_reset_forgets_all_records(kind):
+    """Two are there in 30, and a pop comes in 30. The next record's last word comes in 40."""
+    script = Script({10: 1, 16: 2, 40: 7}, pops=(30, 33, 50), reset_in=30)
+    seen = record(resettable(kind(TINY)), script, 60)
+    assert seen.port("records")[29:] == [2, 2, *[0] * 11, *[1] * 10, *[0] * 8]
+    assert word(seen, 0)[29:] == [1, 1, *[0] * 12, *[7] * 8, *[0] * 9]
+    assert seen.cycles("record_taken") == [51]

@@ -344,7 +344,8 @@ class ResidentQueue(wiring.Component):
         ports: Any = self
         engine, events, states = self._engine, self._events, self._states
         choice, preparation = self._choice, self._preparation
-        serving = engine.serves.any()
+        # A PREEMPT is of no stream.
+        serving = engine.serves[:PREEMPT].any()
         frees: Any = C(0, 1)
         if self._config.makes_indices:
             for name in ("request", "decision"):
