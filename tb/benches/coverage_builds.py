@@ -31,7 +31,7 @@ from tb.sm_side import (
     test_index_read_arbiter,
     test_resource_ranges,
 )
-from tb.support import dispatch_cases
+from tb.support import dispatch_cases, resident_cases
 from tb.support.dispatch_configs import soon
 from tb.support.dispatch_events import LATE_NUMBER
 from warploom_dev.coverage.counted_builds import Build
@@ -43,6 +43,8 @@ DISPATCHERS: Final = (
     "tiny,policy=least_loaded,reclaim=in_order",
     "tiny,policy=freed_first,reclaim=out_of_order",
 )
+#: The same with the few streams of its tests.
+RESIDENT_DISPATCHERS: Final = tuple(f"{text},stream_bits=2" for text in DISPATCHERS)
 
 BUILDS: Final[dict[str, tuple[Build, ...]]] = {
     "launch_check": (Build.of(dispatch_cases.make_check, "tiny"),),
@@ -57,6 +59,10 @@ BUILDS: Final[dict[str, tuple[Build, ...]]] = {
     "block_dispatcher": tuple(
         Build.of(dispatch_cases.make_dispatcher, soon(config), first_number=LATE_NUMBER)
         for config in DISPATCHERS
+    ),
+    "resident_dispatcher": tuple(
+        Build.of(resident_cases.make_resident, soon(config), first_number=LATE_NUMBER)
+        for config in RESIDENT_DISPATCHERS
     ),
     "kernel_queue": (
         Build.of(test_kernel_queue.make, test_kernel_queue.SMALL, **queue_events.NEAR_THE_WRAPS),

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from tb.dispatch import test_block_dispatcher, test_grid_walker
+from tb.dispatch import test_block_dispatcher, test_grid_walker, test_resident_dispatcher
 from tb.host import (
     test_bus_port,
     test_execution_unit,
@@ -44,6 +44,7 @@ MutationBench = Callable[[int], list[Case]]
 #: Grids and blocks of which each bit is 0 and 1 in a short run.
 NARROW_PATH: Final = soon("tiny,stream_bits=2,max_threads=128,grid_bits=8,4,4")
 DISPATCHER: Final = soon("tiny,policy=round_robin,reclaim=out_of_order")
+RESIDENTS: Final = soon("tiny,stream_bits=2,policy=round_robin,reclaim=out_of_order")
 
 
 def _repeated(case: Callable[..., Case], config: str, count: int, **params: int) -> MutationBench:
@@ -69,6 +70,13 @@ def _unobserved(bench: MutationBench) -> MutationBench:
 def _in_turn(cases: Callable[[str, int, int], list[Case]], count: int) -> MutationBench:
     """Return a bench of ``count`` seeds of a dispatcher in all profiles."""
     return lambda seed: [case for k in range(count) for case in cases(DISPATCHER, seed + k, 6000)]
+
+
+def _residents(seed: int) -> list[Case]:
+    """Return the cases of ResidentDispatcher in all moods."""
+    return [
+        case for k in range(3) for case in test_resident_dispatcher.cases(RESIDENTS, seed + k, 6000)
+    ]
 
 
 BENCHES: Final[dict[str, MutationBench]] = {
@@ -116,6 +124,7 @@ BENCHES: Final[dict[str, MutationBench]] = {
             _repeated(test_block_dispatcher.stray_report_case, DISPATCHER, 1),
         )
     ),
+    "resident_dispatcher": _unobserved(_residents),
     "kernel_queue": _unobserved(
         _repeated(
             functools.partial(test_kernel_queue.case, cycles=40_000, resets=8),

@@ -225,7 +225,8 @@ class ActiveLaunch(wiring.Component):
         with m.If(self.change):
             m.d.sync += Cat(kept, following.active_priority, waits, walk.ones).eq(needs_row)
         m.d.comb += self.needs.eq(Cat(C(1, slot), kept))
-        slow_row = Cat(*axes, start.index_address, start.entry)
+        tags = ("index_address", "entry") if config.makes_indices else ("entry",)
+        slow_row = Cat(*axes, *(start[name] for name in tags))
         slow = Rows(m, "launch_rows", len(slow_row), len(self.active), block=True)
         slow.write(self.starts.any(), start.stream, slow_row)
         size = sum(config.grid_bits)
@@ -237,5 +238,5 @@ class ActiveLaunch(wiring.Component):
             m.d.sync += Cat(grid, tag).eq(launch_row)
         m.d.comb += [
             walk.grid.eq(grid),
-            Cat(self.block.index_address, self.block.entry).eq(tag),
+            Cat(self.block[name] for name in tags).eq(tag),
         ]

@@ -24,7 +24,7 @@ class LostSms(wiring.Component):
     Parameters
     ----------
     config : Config
-        ``sms``, ``stream_bits``, ``kill_timeout``.
+        ``sms``, ``stream_bits``, ``kill_timeout``; without ``sm_kill`` it does nothing.
     """
 
     restart: Signal
@@ -82,6 +82,9 @@ class LostSms(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         del platform
         m = Module()
+        if not self._config.sm_kill:
+            # No SM is ever lost.
+            return m
         late, late_stream = self._visits(m)
         sweeping = Signal()
         second = Signal()

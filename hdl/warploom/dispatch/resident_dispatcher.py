@@ -21,6 +21,7 @@ from warploom.dispatch.stream_flags import StreamFlags
 from warploom.lib.bits import decoded
 from warploom.lib.pipes import held
 from warploom_spec import RESOURCES, Config, WarploomError, layouts, timing
+from warploom_spec.resident_limits import no_resident_hardware
 from warploom_spec.resident_packets import (
     resident_block,
     resident_end,
@@ -28,8 +29,6 @@ from warploom_spec.resident_packets import (
     resident_start,
 )
 
-#: SMs whose room is one flat vector.
-FLAT_SMS = 16
 STALLS = (*RESOURCES, "offer")
 
 
@@ -43,28 +42,20 @@ class ResidentDispatcher(wiring.Component):
     Parameters
     ----------
     config : Config
-        SMs, at most `FLAT_SMS`; their resources, policy and reclaim.
+        SMs, their resources, policy and reclaim.
     first_number : int, optional
         Number of each launch's first block, for tests of the numbers' wrap.
 
     Raises
     ------
     WarploomError
-        If the configuration has more SMs, or `in_order` with a number of slots that is no power of
-        two.
+        If `no_resident_hardware` has a reason against the configuration.
     """
 
     def __init__(self, config: Config, *, first_number: int = 0) -> None:
-        if config.sms > FLAT_SMS:
-            raise WarploomError(
-                f"sms is {config.sms}; legal for ResidentDispatcher: 1 to {FLAT_SMS}"
-            )
-        slots = config.sms * config.block_slots
-        if config.reclaim == "in_order" and (slots < 2 or slots & (slots - 1)):
-            raise WarploomError(
-                f"sms x block_slots is {slots}; legal for reclaim in_order in hardware: a power of "
-                "two, 2 or more"
-            )
+        refused = no_resident_hardware(config)
+        if refused:
+            raise WarploomError(refused)
         self._config, self._first_number = config, first_number
         streams, sms = 1 << config.stream_bits, config.sms
         ports: dict[str, Any] = {
@@ -266,17 +257,15 @@ class ResidentDispatcher(wiring.Component):
         """Connect reports, the pipe of returns, what a return means, and lost SMs."""
         for port, inner in zip(self.report, returns.report, strict=True):
             wiring.connect(m, wiring.flipped(port), inner)
-        kills = self._config.sm_kill
-        steal = lost.steal if kills else 0
         m.d.comb += [
             returns.boot.eq(rows.booting),
-            returns.steal.eq(steal),
-            rows.sweeps.eq(steal),
-            books.sweeps.eq(steal),
+            returns.steal.eq(lost.steal),
+            rows.sweeps.eq(lost.steal),
+            books.sweeps.eq(lost.steal),
             books.granted.eq(returns.granted),
             books.granted_sm.eq(returns.sm),
             books.body.eq(returns.body),
-            books.found.eq(lost.found if kills else 0),
+            books.found.eq(lost.found),
             books.returns_lost.eq(lost.returns_lost),
             books.forgets_lost.eq(fully),
             returned.kill.eq(flags.kill),

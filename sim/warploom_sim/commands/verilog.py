@@ -1,6 +1,7 @@
 """``warploom verilog``: generate the blocks' Verilog."""
 
 import dataclasses
+import itertools
 from pathlib import Path
 
 import click
@@ -19,7 +20,7 @@ from warploom_sim.commands.parameters import (
 )
 from warploom_sim.json_file import write_json
 from warploom_sim.screen import progress_bar, table_console
-from warploom_sim.verilog.blocks import BLOCKS, blocks_of
+from warploom_sim.verilog.blocks import BLOCKS, absence, blocks_of
 from warploom_spec import PRESETS, WarploomError
 
 
@@ -80,11 +81,9 @@ def verilog(
     made = [variant(name, settings).config for name in configs]
     there = [name for name in BLOCKS if all(name in blocks_of(config) for config in made)]
     blocks = blocks or tuple(there)
-    for name in blocks:
-        if name not in there:
-            raise WarploomError(
-                f"block is {name!r}; legal with index_memory_warps = 0: {', '.join(there)}"
-            )
+    for name, config in itertools.product(blocks, made):
+        if absence(name, config):
+            raise WarploomError(absence(name, config) + ", ".join(there))
     count = count_of_files(blocks, configs)
     what = f"generating Verilog: {count} files"
     if "large" in configs:

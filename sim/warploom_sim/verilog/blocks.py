@@ -7,6 +7,7 @@ from typing import Final
 from amaranth.lib import wiring
 
 from warploom_spec import Config, WarploomError
+from warploom_spec.resident_limits import no_resident_hardware
 
 Factory = Callable[[Config], wiring.Component]
 
@@ -33,6 +34,7 @@ BLOCKS: Final[dict[str, Factory]] = {
     "incremental_scheduler": _block("sm_side", "IncrementalScheduler"),
     "grid_walker": _block("dispatch", "GridWalker"),
     "block_dispatcher": _block("dispatch", "BlockDispatcher"),
+    "resident_dispatcher": _block("dispatch", "ResidentDispatcher"),
     "kernel_queue": _block("launch", "KernelQueue"),
     "record_queue": _block("launch", "RecordQueue"),
     "launch_path": _block("launch", "LaunchPath"),
@@ -63,9 +65,18 @@ INDEX_BLOCKS: Final = (
 BARE_INDEX_GENERATOR: Final = _block("index", "IndexGenerator", memory=False)
 
 
+def absence(name: str, config: Config) -> str:
+    """Return why a block is not there with a configuration; an empty text if it is."""
+    if name in INDEX_BLOCKS and not config.makes_indices:
+        return f"block is {name!r}; legal with index_memory_warps = 0: "
+    if name == "resident_dispatcher" and no_resident_hardware(config):
+        return f"{no_resident_hardware(config)}; blocks that are there: "
+    return ""
+
+
 def blocks_of(config: Config) -> tuple[str, ...]:
     """Return the names of the blocks that there are with a configuration."""
-    return tuple(name for name in BLOCKS if config.makes_indices or name not in INDEX_BLOCKS)
+    return tuple(name for name in BLOCKS if not absence(name, config))
 
 
 def block(name: str) -> Factory:

@@ -26,6 +26,19 @@ _DISPATCHER: Final = (
     "kill_timeout",
     "sm_kill",
 )
+_RESIDENTS: Final = (
+    "index_memory_warps",
+    *_SM,
+    "stream_bits",
+    "priority_bits",
+    "grid_bits",
+    "sms",
+    "queue_depth",
+    "policy",
+    "reclaim",
+    "kill_timeout",
+    "sm_kill",
+)
 _BEFORE_A_CORE: Final = (
     "warp_size",
     "max_threads",
@@ -70,6 +83,7 @@ PARAMETERS: Final[dict[str, tuple[str, ...]]] = {
     "incremental_scheduler": (*_PACKED, "cores"),
     "grid_walker": ("grid_bits",),
     "block_dispatcher": _DISPATCHER,
+    "resident_dispatcher": _RESIDENTS,
     "kernel_queue": _QUEUE,
     "record_queue": ("queue_depth",),
     "launch_path": (*_HISTORY, *_DISPATCHER, *_QUEUE),

@@ -22,7 +22,7 @@ from click.testing import CliRunner
 import warploom
 from tb.support.deep_values import deep_but
 from warploom_sim import cli
-from warploom_sim.verilog.blocks import BARE_INDEX_GENERATOR, BLOCKS, Factory
+from warploom_sim.verilog.blocks import BARE_INDEX_GENERATOR, BLOCKS, Factory, blocks_of
 from warploom_sim.verilog.generate import PREFIX, generate
 from warploom_sim.verilog.header import fields, packets, ports
 from warploom_spec import PRESETS, Config, WarploomError, preset
@@ -77,9 +77,9 @@ def members(factory: Factory, config: Config) -> list[str]:
     return names
 
 
-def test_every_component_of_the_package_is_a_block() -> None:
-    """Each module's component has the module's name; each room hands out its blocks, no more."""
-    handed_out = set()
+def test_every_component_of_the_package_is_a_block_or_a_part_of_one() -> None:
+    """Each room hands out its blocks, no more; a component that is none is used by another file."""
+    handed_out, components, used = set(), {}, set()
     rooms = [m.name for m in pkgutil.iter_modules(warploom.__path__, "warploom.") if m.ispkg]
     for room in rooms:
         package = importlib.import_module(room)
@@ -87,9 +87,15 @@ def test_every_component_of_the_package_is_a_block() -> None:
         for module in pkgutil.iter_modules(package.__path__):
             named = "".join(part.capitalize() for part in module.name.split("_"))
             inside = importlib.import_module(f"{room}.{module.name}")
-            public = hasattr(inside, named) and not module.name.startswith("_")
-            assert not public or module.name in {*BLOCKS, WRAPPER}
+            used |= {
+                each.__name__
+                for each in vars(inside).values()
+                if isinstance(each, type) and each.__module__ != inside.__name__
+            }
+            if issubclass(getattr(inside, named, object), wiring.Component):
+                components[named] = module.name
     assert handed_out == {"".join(part.capitalize() for part in name.split("_")) for name in BLOCKS}
+    assert {components[name] for name in components.keys() - used} <= {*BLOCKS, WRAPPER}
 
 
 @pytest.mark.thorough
@@ -97,7 +103,12 @@ def test_every_component_of_the_package_is_a_block() -> None:
 def test_each_preset_has_each_block_and_figures(config: str, generated: Generated) -> None:
     folder = generated(config)
     written = {str(path.relative_to(folder)) for path in (folder / config).iterdir()}
-    names = [*(f"{block}.v" for block in BLOCKS), "front_end_packed.v", "front_end_bench.v"]
+    names = [
+        *(f"{block}.v" for block in blocks_of(preset(config))),
+        "front_end_packed.v",
+        "front_end_bench.v",
+    ]
+    names += ["front_end_packed.v", "front_end_bench.v"]
     names += ["warploom_pkg.sv", "warploom.core", "Bender.yml"]
     assert written == {f"{config}/{name}" for name in names}
     files = json.loads((folder / "figures.json").read_text())["files"]
@@ -152,6 +163,16 @@ def test_a_configuration_of_ones_own_has_a_folder_of_its_own(tmp_path: Path) -> 
     assert {"offer__2__payload", "order_table__payload"} <= {*declared(text, PREFIX + path.stem)}
 
 
+def test_what_no_resident_dispatcher_is_made_for_is_refused(tmp_path: Path) -> None:
+    arguments = ["verilog", "--config", "tiny", "--out", str(tmp_path), "--set", "sms=3"]
+    arguments += ["--reclaim", "in_order", "resident_dispatcher"]
+    result = CliRunner().invoke(cli.main, arguments)
+    assert result.exit_code == 2
+    said = "Error: sms x block_slots is 12; legal for ResidentDispatcher with reclaim in_order: a"
+    assert result.stderr.startswith(f"{said} power of two, 2 or more; blocks that are there: ")
+    assert "resident_dispatcher" not in result.stderr and not [*tmp_path.iterdir()]
+
+
 def test_without_an_index_memory_there_are_no_blocks_for_indices(tmp_path: Path) -> None:
     arguments = ["verilog", "--config", "tiny", "--out", str(tmp_path / "rtl")]
     arguments += ["--set", "index_memory_warps=0"]
@@ -159,9 +180,9 @@ def test_without_an_index_memory_there_are_no_blocks_for_indices(tmp_path: Path)
     assert result.exit_code == 2
     assert result.stderr == (
         "Error: block is 'index_memory'; legal with index_memory_warps = 0: launch_check,"
-        " grid_walker, block_dispatcher, kernel_queue, record_queue, launch_path, bus_port,"
-        " mailbox, execution_unit, task_units, host_registers, resource_ranges, block_to_warps,"
-        " block_at_a_time, front_end\n"
+        " grid_walker, block_dispatcher, resident_dispatcher, kernel_queue, record_queue,"
+        " launch_path, bus_port, mailbox, execution_unit, task_units, host_registers,"
+        " resource_ranges, block_to_warps, block_at_a_time, front_end\n"
     )
     assert not (tmp_path / "rtl").exists()
     result = CliRunner().invoke(cli.main, [*arguments, "launch_check"])
@@ -281,8 +302,10 @@ def test_the_header_has_nothing_of_other_blocks(generated: Generated) -> None:
     assert "- sms" not in text and "block_slots" not in text
 
 
-@pytest.mark.parametrize("config", PRESETS)
-@pytest.mark.parametrize("block", BLOCKS)
+@pytest.mark.parametrize(
+    ("block", "config"),
+    [(block, config) for config in PRESETS for block in blocks_of(preset(config))],
+)
 def test_the_page_documents_every_port(block: str, config: str) -> None:
     """On the block's page, in the first column of its table of ports; a star stands for a rest."""
     names = page_ports(page_of(block).read_text())
