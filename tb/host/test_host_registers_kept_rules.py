@@ -106,7 +106,7 @@ def test_a_write_in_a_soft_reset_changes_nothing(kind):
     )
     assert seen.cycles("write_refused") == list(range(13, 25))
     assert list(answers(seen).values()) == [*KEPT.values(), 0b01010, 0x10000]
-    pulses = {name: seen.cycles(name) for name in (*PULSES, "order_swap_valid")}
+    pulses = {name: seen.cycles(name) for name in (*PULSES, "order_swap__valid")}
     assert pulses == dict.fromkeys(pulses, []) | {
         "unit_reset": [16],
         "restart_next": [31],
@@ -199,7 +199,7 @@ def test_a_register_that_acts_does_nothing_without_each_of_its_strobes(kind):
     )
     refused = [10 + k for k, (_, strobes) in enumerate(tries) if strobes]
     assert seen.cycles("write_refused") == refused
-    silent = (*PULSES, "order_swap_valid", "soft_reset_active")
+    silent = (*PULSES, "order_swap__valid", "soft_reset_active")
     assert {name: seen.cycles(name) for name in silent} == dict.fromkeys(silent, [])
     assert answers(seen) == {104: 0b10011, 105: 0}
 

@@ -46,6 +46,7 @@ def silent(config):
     ]
     names += ["clear_stream__ready", "clock", "completed", "dispatch_error", "dispatch_error_count"]
     names += ["index_error", "index_error_count"] * config.makes_indices
+    names += ["order_swap__ready"] * config.has_order_table
     names += [f"stall_{cause}" for cause in STALL_CAUSES if cause != "order"]
     names += [f"strays__{unit}" for unit in range(config.units)]
     return dict.fromkeys(names, 0)
@@ -54,8 +55,8 @@ def silent(config):
 def play(kind, cycles=18, config=TINY, **ports):
     """Run the block; ``write`` and ``read`` are given by the cycle of commit and of sampling."""
     idle = silent(config)
-    if "clear_stream__ready" not in ports:
-        idle["clear_stream__ready"] = 1
+    ready = [name for name in ("clear_stream__ready", "order_swap__ready") if name in idle]
+    idle |= {name: 1 for name in ready if name not in ports}
     return recorded(made(kind, config), ByCycle(idle, ports), cycles)
 
 
@@ -160,8 +161,8 @@ def test_first_rule_that_holds_answers_a_write(kind):
     seen = play(kind, config=config, write=dict(enumerate(word for _, word in attempts)))
     assert seen.cycles("write_refused") == [k for k, (refused, _) in enumerate(attempts) if refused]
     assert seen.transfers("clear_stream") == [(9, 15)]
-    assert seen.cycles("order_swap_valid") == [11]
-    assert seen.port("order_swap")[11] == layouts.order_swap(config).pack(
+    assert seen.cycles("order_swap__valid") == [11]
+    assert seen.port("order_swap__payload")[11] == layouts.order_swap(config).pack(
         {"first": 33, "second": 63}
     )
     assert seen.cycles("soft_reset_active") == seen.cycles("pop") == []
@@ -291,6 +292,38 @@ def test_a_restart_forgets_the_streams_that_are_still_to_be_mended(kind):
     assert seen.cycles("restart") == [11]
     assert seen.cycles("clear_stream__valid") == list(range(4, 12))
     assert seen.cycles("clearing") == list(range(3, 12))
+
+
+@pytest.mark.rule("host_registers", 1, 3)
+@KINDS
+def test_a_swap_stands_until_it_is_taken_and_refuses_the_next_one(kind):
+    """Written in 2, taken in 6: the writes of 4 and 6 are refused, that of 7 is performed."""
+    config = config_of(ODD)
+    words = {2: 0x0201, 4: 0x0403, 6: 0x0605, 7: 0x0807}
+    seen = play(
+        kind,
+        20,
+        config=config,
+        write={cycle: wr("ORDER_SWAP", word, config=config) for cycle, word in words.items()},
+        order_swap__ready={6: 1, 9: 1},
+    )
+    assert seen.cycles("write_refused") == [4, 6]
+    assert seen.cycles("order_swap__valid") == [3, 4, 5, 6, 8, 9]
+    packet = layouts.order_swap(config)
+    taken = [packet.unpack(word) for _, word in seen.transfers("order_swap")]
+    assert taken == [{"first": 1, "second": 2}, {"first": 7, "second": 8}]
+
+
+@pytest.mark.rule("host_registers", 3)
+@KINDS
+def test_a_restart_forgets_a_swap_that_stands(kind):
+    """The soft reset that is begun in 3 has its restart in 10."""
+    config = config_of(ODD)
+    writes = {2: wr("ORDER_SWAP", 1, config=config), 3: wr("CONTROL", 1, config=config)}
+    idle = dict.fromkeys(range(20), 1)
+    seen = play(kind, 20, config=config, write=writes, idle=idle, order_swap__ready={})
+    assert seen.cycles("restart") == [10]
+    assert seen.cycles("order_swap__valid") == list(range(3, 11))
 
 
 @pytest.mark.rule("host_registers", 4)

@@ -118,7 +118,7 @@ class HostRegisters:
         self._irq = int(self._irq_status(inputs) & self._irq_enable != 0)
         self._count(performed, write["data"], inputs)
         self._store(performed, write)
-        self._note_actions(performed, write["data"])
+        self._swap_turns(performed, write["data"], inputs.get("order_swap__ready", 0))
         self._clear_streams(performed, write["data"], inputs["clear_stream__ready"])
         self._note_events(performed, write["data"], inputs)
         self._note_errors(inputs)
@@ -138,12 +138,14 @@ class HostRegisters:
             return False
         if word.acts and write["strobes"] != ALL_STROBES:
             return True
-        return self._too_large(word, write["data"])
+        return self._is_wrong(word, write["data"])
 
-    def _too_large(self, word: Word, data: int) -> bool:
-        """Rule 1 (e)."""
+    def _is_wrong(self, word: Word, data: int) -> bool:
+        """Rule 1 (e); of ORDER_SWAP also while a swap stands."""
         if word.name == "CLEAR_STREAM":
             return bool((data & 0xFF) >> self._config.stream_bits)
+        if word.name == "ORDER_SWAP" and self._swapped is not None:
+            return True
         if word.name == "ORDER_SWAP":
             sms = data & 0xFF, data >> 8 & 0xFF
             return any(sm >> self._config.sm_bits for sm in sms)
@@ -165,14 +167,17 @@ class HostRegisters:
             "unit_reset": self._unit_reset,
         }
         if self._config.has_order_table:
-            values["order_swap"] = self._swapped
-            values["order_swap_valid"] = int(self._swapped is not None)
+            values["order_swap__payload"] = self._swapped
+            values["order_swap__valid"] = int(self._swapped is not None)
         return values
 
-    def _note_actions(self, performed: str | None, data: int) -> None:
-        """Rule 3: what other blocks hear in the next cycle."""
+    def _swap_turns(self, performed: str | None, data: int, ready: int) -> None:
+        """Rule 3: the swap that stands at ``order_swap`` in the next cycle."""
         swap = {"first": data & 0xFF, "second": data >> 8 & 0xFF}
-        self._swapped = self._swap.pack(swap) if performed == "ORDER_SWAP" else None
+        if performed == "ORDER_SWAP":
+            self._swapped = self._swap.pack(swap)
+        elif ready or self._restart:
+            self._swapped = None
 
     def _clear_streams(self, performed: str | None, data: int, ready: int) -> None:
         """Rule 3b: the lowest stream that is marked goes to ``clear_stream``."""

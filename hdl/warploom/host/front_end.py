@@ -17,6 +17,7 @@ from amaranth.hdl import (
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from warploom.dispatch.resident_dispatcher import STALLS
 from warploom.host.bus_port import BusPort, axil_signature
 from warploom.host.execution_unit import ExecutionUnit, cores_signature
 from warploom.host.host_registers import HostRegisters
@@ -24,8 +25,7 @@ from warploom.host.mailbox import Mailbox
 from warploom.host.task_units import connect_unit
 from warploom.launch.launch_path import LaunchPath
 from warploom.sm_side import IndexReadArbiter
-from warploom_spec import STALL_CAUSES, Config, layouts
-from warploom_spec.layouts import PLACES
+from warploom_spec import Config, layouts
 
 #: Clock domains, all with the clock of `sync`: BusPort's, reset by `rst`; HostRegisters', reset by
 #: a register of `rst`; that of all other registers, reset by a register of `rst` and of a soft
@@ -33,6 +33,8 @@ from warploom_spec.layouts import PLACES
 _BUS: Final = "bus"
 _REGISTERS: Final = "registers"
 _CORE: Final = "core"
+#: What all SMs see of LaunchPath.
+_TO_SMS: Final = ("block", "words", "offer", "kill")
 
 
 class FrontEnd(wiring.Component):
@@ -53,7 +55,8 @@ class FrontEnd(wiring.Component):
     irq: Signal
     cores: Any
     words: Any
-    offer: Any
+    block: Any
+    offer: Signal
     report: Any
     kill: Signal
     read: Any
@@ -95,8 +98,9 @@ class FrontEnd(wiring.Component):
                 "irq": Out(1),
                 # Each unit's port to its cores.
                 "cores": Out(cores_signature(config)).array(config.units),
-                # LaunchPath's: launch words and a kill bit of each place; blocks, and their ends.
-                **{name: members[name] for name in ("words", "offer", "report", "kill")},
+                # LaunchPath's: a block with its launch's words, common to all SMs; to whom it is
+                # offered; ends of blocks; a kill bit for each stream.
+                **{name: members[name] for name in (*_TO_SMS, "report")},
                 **reads,
             }
         )
@@ -200,16 +204,13 @@ class FrontEnd(wiring.Component):
             registers.oldest.eq(path.oldest),
             registers.records.eq(path.records),
             path.enable.eq(registers.enable),
-            registers.room.eq(path.room),
+            registers.room.eq(path.room & path.records_left.replicate(len(path.room))),
             registers.lost.eq(path.lost),
         ]
-        if hasattr(path, "order_table"):
-            m.d.comb += [
-                path.order_table.payload.eq(registers.order_swap),
-                path.order_table.valid.eq(registers.order_swap_valid),
-            ]
+        if self._config.has_order_table:
+            wiring.connect(m, registers.order_swap, path.order_swap)
         for name in (
-            *(f"stall_{cause}" for cause in STALL_CAUSES),
+            *(f"stall_{cause}" for cause in STALLS),
             "dispatch_error",
             "dispatch_error_count",
             *index_errors,
@@ -219,16 +220,16 @@ class FrontEnd(wiring.Component):
     def _launches(self, m: Module, registers: HostRegisters, mailbox: Mailbox) -> None:
         """Connect launches, commands, aborts, streams, their answers and times."""
         path: Any = self._path
-        wiring.connect(m, mailbox.abort, path.abort)
+        for name in ("launch", "command", "abort"):
+            wiring.connect(m, getattr(mailbox, name), getattr(path, name))
+        wiring.connect(m, registers.clear_stream, path.clear_stream)
         m.d.comb += [
-            path.launch.payload.eq(mailbox.launch),
-            path.launch.valid.eq(mailbox.launch_valid),
+            mailbox.room.eq(path.room),
+            mailbox.records_left.eq(path.records_left),
+            mailbox.clearing.eq(registers.clearing),
             mailbox.launch_answer.eq(path.answer),
-            path.command.eq(mailbox.command),
             mailbox.command_answer.eq(path.command_answer),
             mailbox.abort_answer.eq(path.abort_answer),
-            path.clear_stream.stream.eq(registers.clear_stream),
-            path.clear_stream.valid.eq(registers.clear_stream_valid),
             registers.completed.eq(mailbox.completed),
             path.launch_timeout.eq(registers.launch_timeout),
             registers.clock.eq(path.clock),
@@ -258,13 +259,9 @@ class FrontEnd(wiring.Component):
 
     def _sms(self, m: Module, path: Any) -> None:
         """Connect the SMs' ports."""
-        for n in range(self._config.sms):
-            wiring.connect(m, path.offer[n], wiring.flipped(self.offer[n]))
-            wiring.connect(m, wiring.flipped(self.report[n]), path.report[n])
-        m.d.comb += [
-            *(self.words[place].eq(path.words[place]) for place in range(PLACES)),
-            self.kill.eq(path.kill),
-        ]
+        for outer, inner in zip(self.report, path.report, strict=True):
+            wiring.connect(m, wiring.flipped(outer), inner)
+        m.d.comb += [getattr(self, name).eq(getattr(path, name)) for name in _TO_SMS]
 
     def _reads(self, m: Module, path: Any, arbiter: IndexReadArbiter) -> None:
         """Connect the SMs' index reads."""

@@ -66,9 +66,8 @@ class HostRegisters(wiring.Component):
         units, sms, counts = config.units, config.sms, timing(config).error_counter_bits
         record = layouts.error_record(config).layout()
         swap = {
-            # With `config.has_order_table`: swap two SMs' turns, a cycle after the write.
-            "order_swap": Out(layouts.order_swap(config).layout()),
-            "order_swap_valid": Out(1),
+            # With `config.has_order_table`: swap two SMs' turns, from the cycle after the write on.
+            "order_swap": Out(stream.Signature(layouts.order_swap(config).layout())),
         }
         index_errors = {"index_error": In(record), "index_error_count": In(counts)}
         super().__init__(
@@ -150,8 +149,8 @@ class HostRegisters(wiring.Component):
     def _answer_writes(self, m: Module) -> dict[str, Value]:
         """Answer a write; return for each register whether it is written in this cycle.
 
-        A write is decoded in the cycle before it commits. Only the soft reset is looked at after
-        that.
+        A write is decoded in the cycle before it commits. Only the soft reset, and a swap that
+        stands, are looked at after that.
         """
         write: Any = self.write
         here = {word.name: write.address == word.offset // 4 for word in self._words}
@@ -167,7 +166,6 @@ class HostRegisters(wiring.Component):
         performs = Signal()
         m.d.comb += [
             performs.eq(write.valid & alters & ~wrong),
-            self.write_refused.eq(self.soft_reset_active | before(m, "wrong", wrong)),
         ]
         written = {}
         for word in self._words:
@@ -175,6 +173,12 @@ class HostRegisters(wiring.Component):
                 chosen = Signal(name=f"writes_{word.name.lower()}")
                 m.d.sync += chosen.eq(performs & here[word.name])
                 written[word.name] = chosen & ~self.soft_reset_active
+        stands: Value = C(0, 1)
+        if self._config.has_order_table:
+            stands = written["ORDER_SWAP"] & self.order_swap.valid
+            written["ORDER_SWAP"] = written["ORDER_SWAP"] & ~self.order_swap.valid
+        wrongly = self.soft_reset_active | before(m, "wrong", wrong)
+        m.d.comb += self.write_refused.eq(wrongly | stands)
         return written
 
     def _store(self, m: Module, write: Any, written: Value, register: Value, low: int = 0) -> None:
@@ -325,12 +329,13 @@ class HostRegisters(wiring.Component):
         m.d.comb += self.pop.eq(written["RECORD_POP"] & write.data[0])
         self._clear_streams(m, write, written["CLEAR_STREAM"])
         if self._config.has_order_table:
-            sm = self._config.sm_bits
-            m.d.sync += self.order_swap_valid.eq(written["ORDER_SWAP"])
-            m.d.comb += [
-                self.order_swap.first.eq(before(m, "swap_first", write.data[:sm])),
-                self.order_swap.second.eq(before(m, "swap_second", write.data[8 : 8 + sm])),
-            ]
+            sm, swaps = self._config.sm_bits, written["ORDER_SWAP"]
+            valid = Signal(name="swap_stands")
+            swap: Any = Signal(self.order_swap.payload.shape(), name="swap", reset_less=True)
+            m.d.sync += valid.eq((swaps | (valid & ~self.order_swap.ready)) & ~self.restart)
+            with m.If(swaps):
+                m.d.sync += [swap.first.eq(write.data[:sm]), swap.second.eq(write.data[8 : 8 + sm])]
+            m.d.comb += [self.order_swap.valid.eq(valid), self.order_swap.payload.eq(swap)]
 
     def _clear_streams(self, m: Module, write: Any, written: Value) -> None:
         """Keep a mark for each stream that is to be mended; offer the lowest one."""
