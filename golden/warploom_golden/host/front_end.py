@@ -15,9 +15,8 @@ from warploom_golden.host.task_units import (
 )
 from warploom_golden.launch import LaunchPath
 from warploom_golden.sm_side import IndexReadArbiter
-from warploom_spec import host_packets, queue_packets
+from warploom_spec import host_packets
 from warploom_spec.config import Config
-from warploom_spec.layouts import PLACES
 from warploom_spec.resources import STALL_CAUSES
 
 Ports = dict[str, int | None]
@@ -25,7 +24,6 @@ Inputs = dict[str, int]
 
 #: What HostRegisters shows of LaunchPath, under the same names.
 PATH_STATE = (
-    "room",
     "lost",
     "dispatch_error",
     "dispatch_error_count",
@@ -33,6 +31,11 @@ PATH_STATE = (
     "index_error_count",
     *(f"stall_{cause}" for cause in STALL_CAUSES),
 )
+#: What all SMs see of LaunchPath.
+TO_SMS = ("block", "words", "offer", "kill")
+PARTS = ("payload", "valid")
+#: What the mailbox sends to LaunchPath, as streams.
+SENT = ("launch", "command", "abort")
 #: AXI4-Lite's channels, and what the host drives of them.
 BUS_INPUTS = (
     *(f"axil__{name}__{part}" for name in ("aw", "w", "ar") for part in ("payload", "valid")),
@@ -86,7 +89,6 @@ class FrontEnd:
             first_ticket=first_ticket,
             first_clock=first_clock,
         )
-        self._stream = queue_packets.queue_stream(config)
         # A new model is in its cycle 0: `rst` was 1 for two cycles or more.
         self._rst_before = True
         #: The cycle before this one was the last but one of a soft reset that is forced.
@@ -146,14 +148,17 @@ class FrontEnd:
             "soft_reset_active": registers["soft_reset_active"] or 0,
         }
         closing = control["soft_reset_active"]
-        mailbox_inputs = accesses | words_of_units(units) | control
-        mailbox = self._mailbox.outputs(mailbox_inputs)
         _, arbiter = self._reads(inputs, closing, {})
-        path_inputs = self._path_inputs(inputs, registers, mailbox, arbiter)
+        # What the mailbox sends changes no output of the launch path in the same cycle.
+        unsent: Ports = {f"{name}__{part}": 0 for name in SENT for part in PARTS}
+        path_inputs = self._path_inputs(inputs, registers, unsent, arbiter)
         path = self._launch_path.outputs(path_inputs)
+        mailbox_inputs = accesses | words_of_units(units) | control | self._path_says(path)
+        mailbox_inputs["clearing"] = registers["clearing"] or 0
+        mailbox = self._mailbox.outputs(mailbox_inputs)
+        path_inputs |= {name: mailbox[name] or 0 for name in unsent}
         # The index memory's data go to the SM that asked last; nothing else hangs on them.
         arbiter_inputs, arbiter = self._reads(inputs, closing, path)
-        mailbox_inputs |= self._path_answers(path)
         idle = path["idle"] and not mailbox["waiting"] and arbiter["idle"]
         return Cycle(
             bus_port={name: inputs[name] for name in BUS_INPUTS}
@@ -165,7 +170,8 @@ class FrontEnd:
             ],
             registers=accesses
             | {name: path[name] or 0 for name in PATH_STATE if name in path}
-            | self._record_inputs(path, mailbox)
+            | self._path_to_registers(path)
+            | {"completed": mailbox["completed"] or 0}
             | {"refused": port["refused"] or 0, "disconnected": mailbox["disconnected"] or 0}
             | {name: together(units, name) for name in ("busy", "missing")}
             | {f"strays__{k}": unit["strays"] or 0 for k, unit in enumerate(units)}
@@ -176,19 +182,18 @@ class FrontEnd:
             outputs=self._collect(port, registers, units, arbiter, path),
         )
 
-    def _path_answers(self, path: Ports) -> Inputs:
+    def _path_says(self, path: Ports) -> Inputs:
         """Return what the mailbox hears of the launch path."""
-        return {
-            "launch_answer": path["answer"] or 0,
-            "command_answer": path["command_answer"] or 0,
-            "abort_answer": path["abort_answer"] or 0,
-            "abort__ready": path["abort__ready"] or 0,
-        }
+        answers = {f"{name}_answer" for name in ("command", "abort")}
+        heard = (*answers, *(f"{name}__ready" for name in SENT), "room", "records_left")
+        return {name: path[name] or 0 for name in heard} | {"launch_answer": path["answer"] or 0}
 
-    def _record_inputs(self, path: Ports, mailbox: Ports) -> Inputs:
-        """Return what HostRegisters hears of final records, of the clock and of commands."""
-        values = {name: path[name] or 0 for name in ("oldest", "records", "clock")}
-        return values | {"completed": mailbox["completed"] or 0}
+    def _path_to_registers(self, path: Ports) -> Inputs:
+        """Return what HostRegisters hears of records, room, the clock, and of what it asks for."""
+        names = ["oldest", "records", "clock", "clear_stream__ready"]
+        names += ["order_swap__ready"] * self._config.has_order_table
+        room = path["room"] if path["records_left"] else 0
+        return {name: path[name] or 0 for name in names} | {"room": room or 0}
 
     def _reads(self, inputs: Mapping[str, int], closing: int, path: Ports) -> tuple[Inputs, Ports]:
         """Return inputs and outputs of the read arbiter; ``path``: LaunchPath's, once known.
@@ -200,7 +205,7 @@ class FrontEnd:
         values = {
             f"request__{n}__{part}": inputs[f"read__{n}__{part}"]
             for n in range(self._config.sms)
-            for part in ("payload", "valid")
+            for part in PARTS
         }
         values |= {"soft_reset_active": closing, "answered": path.get("data__valid") or 0}
         if path:
@@ -215,41 +220,24 @@ class FrontEnd:
         arbiter: Ports,
     ) -> Inputs:
         """Return the launch path's inputs."""
-        values = {
-            "launch__valid": mailbox["launch_valid"],
-            "launch__payload": mailbox["launch"],
+        values: Ports = {
             "tables": 0,
             "enable": registers["enable"],
             "soft_reset_active": registers["soft_reset_active"],
             "restart": registers["restart"],
-        }
-        values |= self._command_inputs(registers, mailbox)
-        if self._read_arbiter is not None:
-            values |= {name: arbiter[name] for name in ("read__valid", "read__payload")}
-            values["data__ready"] = 1
-        if self._config.has_order_table:
-            values |= {
-                "order_table__valid": registers["order_swap_valid"],
-                "order_table__payload": registers["order_swap"],
-            }
-        sms = range(self._config.sms)
-        from_sms = [f"offer__{n}__ready" for n in sms]
-        from_sms += [f"report__{n}__{part}" for n in sms for part in ("payload", "valid")]
-        return {name: value or 0 for name, value in values.items()} | {
-            name: inputs[name] for name in from_sms
-        }
-
-    def _command_inputs(self, registers: Ports, mailbox: Ports) -> Ports:
-        """Return the launch path's inputs of commands, aborts, streams and records."""
-        valid = registers["clear_stream_valid"] or 0
-        stream = (registers["clear_stream"] or 0) if valid else 0
-        return {
-            "command": mailbox["command"],
-            "abort__valid": mailbox["abort__valid"],
-            "abort__payload": mailbox["abort__payload"],
-            "clear_stream": self._stream.pack({"valid": valid, "stream": stream}),
             "launch_timeout": registers["launch_timeout"],
             "pop": registers["pop"],
+            **mailbox,
+        }
+        asks = ["clear_stream"] + ["order_swap"] * self._config.has_order_table
+        for name in asks:
+            values |= {f"{name}__{part}": registers[f"{name}__{part}"] for part in PARTS}
+        if self._read_arbiter is not None:
+            values |= {f"read__{part}": arbiter[f"read__{part}"] for part in PARTS}
+            values["data__ready"] = 1
+        from_sms = [f"report__{n}__{part}" for n in range(self._config.sms) for part in PARTS]
+        return {name: value or 0 for name, value in values.items()} | {
+            name: inputs[name] for name in from_sms
         }
 
     def _bus_answers(self, registers: Ports, mailbox: Ports) -> Inputs:
@@ -275,19 +263,13 @@ class FrontEnd:
     ) -> Ports:
         """Return the outputs of the whole."""
         values = {name: value for name, value in port.items() if name.startswith("axil__")}
-        values |= {
-            "irq": registers["irq"],
-            "kill": path["kill"],
-        }
+        values |= {"irq": registers["irq"], **{name: path[name] for name in TO_SMS}}
         if self._read_arbiter is not None:
             values |= {"data": path["data__payload"], "data_valid": arbiter["data_valid"]}
             for n in range(self._config.sms):
                 values[f"read__{n}__ready"] = arbiter[f"request__{n}__ready"]
-        for place in range(PLACES):
-            values[f"words__{place}"] = path[f"words__{place}"]
         for n in range(self._config.sms):
-            for name in (f"offer__{n}__valid", f"offer__{n}__payload", f"report__{n}__ready"):
-                values[name] = path[name]
+            values[f"report__{n}__ready"] = path[f"report__{n}__ready"]
         for k, unit in enumerate(units):
             values |= outputs_to_cores(k, unit)
         return values
