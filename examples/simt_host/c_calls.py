@@ -47,7 +47,7 @@ class Launch(ctypes.Structure):
     _fields_ = [
         ("code", ctypes.c_uint64),
         ("arguments", ctypes.c_uint64),
-        *_words("address_space", "stream", "priority", "after_previous", "idempotent", "mode"),
+        *_words("address_space", "stream", "priority", "idempotent", "mode"),
         *_words("gx", "gy", "gz", "dx", "dy", "dz", "index_address", "table"),
         *_words(*AMOUNT_FIELDS, "waits"),
         ("wait", Pair * WAIT_WORDS),

@@ -176,7 +176,6 @@ def _launches(run: KernelRun, config: Config) -> list[dict[str, int]]:
             "code": run.kernel.entry,
             "arguments": run.images[stream].arguments,
             "stream": stream,
-            "after_previous": 1,
             "warp_registers": -(-run.kernel.registers * config.warp_size // REGISTER_UNIT),
             "shared": -(-shared // SHARED_UNIT_BYTES),
             "barriers": run.kernel.barriers,

@@ -35,7 +35,7 @@ int run_one_kernel(uint64_t code, uint64_t arguments)
     static warploom_shape entries[16];
     static warploom_shapes shapes = {.shapes = entries, .size = 16};
     warploom_launch launch = {
-        .code = code, .arguments = arguments, .after_previous = 1,
+        .code = code, .arguments = arguments,
         .gx = 64, .gy = 1, .gz = 1, .dx = 32, .dy = 1, .dz = 1, .warp_registers = 1,
     };
     warploom_record record;

@@ -10,7 +10,7 @@ int run_two_streams(const warploom_core *core, uint64_t code)
     static warploom_record kept[4];
     static warploom_streams streams = {.kept = kept, .size = 4};
     warploom_launch low = {
-        .code = code, .stream = 0, .after_previous = 1, .idempotent = 1, .mode = WARPLOOM_MODE_RESET,
+        .code = code, .stream = 0, .idempotent = 1, .mode = WARPLOOM_MODE_RESET,
         .gx = 64, .gy = 1, .gz = 1, .dx = 8, .dy = 1, .dz = 1, .warp_registers = 1,
     };
     warploom_launch next = low, urgent = low;

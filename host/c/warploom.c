@@ -98,7 +98,6 @@ static int launch_fits(const warploom_launch *launch)
     return FITS(launch->address_space, WARPLOOM_LAUNCH_ADDRESS_SPACE) &&
            FITS(launch->stream, WARPLOOM_LAUNCH_STREAM) &&
            FITS(launch->priority, WARPLOOM_LAUNCH_PRIORITY) &&
-           FITS(launch->after_previous, WARPLOOM_LAUNCH_AFTER_PREVIOUS) &&
            FITS(launch->idempotent, WARPLOOM_LAUNCH_IDEMPOTENT) &&
            FITS(launch->mode, WARPLOOM_LAUNCH_MODE) && FITS(launch->gy, WARPLOOM_LAUNCH_GY) &&
            FITS(launch->gz, WARPLOOM_LAUNCH_GZ) && FITS(launch->dx, WARPLOOM_LAUNCH_DX) &&
@@ -126,7 +125,6 @@ int warploom_pack_launch(const warploom_launch *launch, uint32_t *words)
         PUT(launch->address_space, WARPLOOM_LAUNCH_ADDRESS_SPACE) |
         PUT(launch->stream, WARPLOOM_LAUNCH_STREAM) |
         PUT(launch->priority, WARPLOOM_LAUNCH_PRIORITY) |
-        PUT(launch->after_previous, WARPLOOM_LAUNCH_AFTER_PREVIOUS) |
         PUT(launch->idempotent, WARPLOOM_LAUNCH_IDEMPOTENT);
     words[WARPLOOM_LAUNCH_GX_WORD] = launch->gx;
     words[WARPLOOM_LAUNCH_GY_WORD] =

@@ -2,7 +2,24 @@
  *
  * Registers and words come from warploom_host.h, which `warploom map` writes for one
  * configuration. Every function returns WARPLOOM_OK, a code of the hardware (WARPLOOM_ERROR_*,
- * 1 to 255), or one of the driver's own codes below. */
+ * 1 to 255), or one of the driver's own codes below.
+ *
+ * What a program must know:
+ * - Launches of one stream run one after the other, those of different streams at once. Who wants
+ *   two launches at once uses two streams.
+ * - An urgent launch that never ends starves every launch of a lower priority with mode auto, reset
+ *   or drain for ever, even when all its blocks are placed and SMs are empty. Persistent kernels
+ *   belong to the lowest priority.
+ * - A low launch of mode wait that has begun stops every priority until its last block is placed:
+ *   with a large grid, for long.
+ * - Blocks that wait for each other belong to mode wait. With mode yield an urgent launch may take
+ *   the room that the rest of them needs: both then stand still, until the program aborts one.
+ * - The record of an aborted launch can come before those of earlier launches of its stream. Wait
+ *   for an event (warploom_streams.h), not for a record.
+ * - A launch that was killed, and then aborted while it waited, has cycles and first_offer 0, and
+ *   its kills.
+ * - A launch fails with NO_SM when every SM is lost; SMs that are only disabled do not count. One
+ *   that was aborted, or whose time was over, says that instead. */
 #ifndef WARPLOOM_H
 #define WARPLOOM_H
 
@@ -13,7 +30,8 @@
 #define WARPLOOM_OK 0
 #define WARPLOOM_BUS_ERROR (-1)    /* the core refused an access, or the bus failed */
 #define WARPLOOM_NOT_THERE (-2)    /* ID is not Warploom's */
-#define WARPLOOM_OTHER_MAP (-3)    /* VERSION has another major number than this header */
+#define WARPLOOM_OTHER_MAP (-3)    /* VERSION has another major number than this header: take the
+                                    * driver of the core's version */
 #define WARPLOOM_OTHER_CONFIG (-4) /* the header was written for another configuration */
 #define WARPLOOM_BUSY (-5)         /* the section's last command is not complete */
 #define WARPLOOM_WAITED (-6)       /* nothing came in `patience` turns of waiting */
@@ -34,7 +52,10 @@ typedef struct {
     /* Sleep until `irq` is 1, or for a while; return 0. Null: the driver polls. */
     int (*wait_irq)(void *context);
     void *context;
-    uint32_t patience; /* turns of waiting before WARPLOOM_WAITED; 0: wait for ever */
+    /* Turns of waiting before WARPLOOM_WAITED; 0: wait for ever. A command may wait long: a launch
+     * after a reset until the dispatcher knows every slot of every SM, a cycle for each; a command
+     * behind others. */
+    uint32_t patience;
 } warploom_core;
 
 /* Pairs that the task register has words for, in every configuration. */
@@ -50,7 +71,6 @@ typedef struct {
     uint64_t code, arguments;
     uint32_t address_space;
     uint32_t stream, priority;
-    uint32_t after_previous; /* 1: after every earlier launch of its stream */
     uint32_t idempotent, mode;
     uint32_t gx, gy, gz;
     uint32_t dx, dy, dz;
@@ -127,8 +147,9 @@ int warploom_run(const warploom_core *core, uint32_t section, const warploom_tas
                  warploom_outcome *outcome);
 int warploom_abort(const warploom_core *core, uint32_t section, uint32_t ticket);
 /* Of a mask of streams: hold them and stop what runs of them (a record of kind
- * WARPLOOM_KIND_PREEMPT tells when all is back); let them go on; abort all their launches that were
- * accepted so far. */
+ * WARPLOOM_KIND_PREEMPT tells when all is back); let them go on, at once: a PREEMPT whose record is
+ * not made yet does not wait for them any more; abort all their launches that were accepted so
+ * far. */
 int warploom_preempt(const warploom_core *core, uint32_t section, uint32_t streams);
 int warploom_resume(const warploom_core *core, uint32_t section, uint32_t streams);
 int warploom_abort_streams(const warploom_core *core, uint32_t section, uint32_t streams);
@@ -152,7 +173,7 @@ int warploom_set_irq_timeout(const warploom_core *core, uint32_t cycles);
 /* Read the clock whose low half stands in records. */
 int warploom_clock(const warploom_core *core, uint64_t *clock);
 
-/* Mend a stream that a failed launch broke; reset units (a bit each); use SMs (a bit each). */
+/* Mend a stream that a failed launch broke: launches that are rung later find it mended; reset units (a bit each); use SMs (a bit each). */
 int warploom_clear_stream(const warploom_core *core, uint32_t stream);
 int warploom_reset_units(const warploom_core *core, uint32_t units);
 int warploom_enable_sms(const warploom_core *core, uint32_t word, uint32_t sms);

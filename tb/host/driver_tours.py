@@ -124,7 +124,7 @@ def descriptor(inline, fields):
 def kernel(blocks=3, cycles=20, **fields):
     """Return a launch of blocks of one warp that take so many cycles each."""
     sizes = {"gx": blocks, "gy": 1, "gz": 1, "dx": 8, "dy": 1, "dz": 1}
-    needs = dict.fromkeys(AMOUNT_FIELDS, 0) | {"warp_registers": 1, "after_previous": 1}
+    needs = dict.fromkeys(AMOUNT_FIELDS, 0) | {"warp_registers": 1}
     return sizes | needs | {"code": cycles, "arguments": 0} | fields
 
 

@@ -18,11 +18,11 @@ BUS_ERROR, NOT_THERE, OTHER_MAP, OTHER_CONFIG = -1, -2, -3, -4
 BUSY, WAITED, RANGE, EMPTY = -5, -6, -7, -8
 QUEUE_FULL, COMPLETION_FULL, NOT_PREEMPTED = 32, 16, 47
 DOORBELL = 0x1000
-IDENTITY = [("read", 0x000, 0x57415250), ("read", 0x004, 0x00020000)]
+IDENTITY = [("read", 0x000, 0x57415250), ("read", 0x004, 0x00030000)]
 CRC = config_crc(TINY)
 #: Every field of a launch at 0: word 0 has the opcode.
 NOTHING = dict.fromkeys(
-    ("code", "arguments", "address_space", "stream", "priority", "after_previous", "idempotent")
+    ("code", "arguments", "address_space", "stream", "priority", "idempotent")
     + ("mode", "gx", "gy", "gz", "dx", "dy", "dz", "index_address", "table", *AMOUNT_FIELDS),
     0,
 )
@@ -60,11 +60,11 @@ def complete(code=0, ticket=0, section=DOORBELL, number=0):
     [
         ([*IDENTITY, ("read", 0x008, CRC)], 0),
         # Another minor number is the same map, with more in it.
-        ([IDENTITY[0], ("read", 0x004, 0x0002FFFF), ("read", 0x008, CRC)], 0),
+        ([IDENTITY[0], ("read", 0x004, 0x0003FFFF), ("read", 0x008, CRC)], 0),
         ([("read", 0x000, 0x57415251)], NOT_THERE),
         ([("read", 0x000, 0xD7415250)], NOT_THERE),
-        ([IDENTITY[0], ("read", 0x004, 0x00010001)], OTHER_MAP),
-        ([IDENTITY[0], ("read", 0x004, 0x80020000)], OTHER_MAP),
+        ([IDENTITY[0], ("read", 0x004, 0x00020000)], OTHER_MAP),
+        ([IDENTITY[0], ("read", 0x004, 0x80030000)], OTHER_MAP),
         ([*IDENTITY, ("read", 0x008, CRC ^ 1)], OTHER_CONFIG),
         ([*IDENTITY, ("read", 0x008, CRC ^ 1 << 31)], OTHER_CONFIG),
     ],
@@ -75,10 +75,10 @@ def test_another_core_map_or_configuration_is_told(host, script, code):
 
 def test_a_launch_is_fourteen_words_and_the_doorbell(host):
     words = {"T1": 0x22222222, "T2": 0x11111111, "T3": 0x44444444, "T4": 0x33333333}
-    words |= {"T5": 0x3512ABCD, "T6": 0x00010203, "T7": 0x00050004, "T8": 0x00C01008}
+    words |= {"T5": 0x2512ABCD, "T6": 0x00010203, "T7": 0x00050004, "T8": 0x00C01008}
     words |= {"T9": 0x00010040, "T10": 0x03402407, "T12": 0x66666666, "T13": 0x55555555}
     fields = {"code": 0x1111111122222222, "arguments": 0x3333333344444444}
-    fields |= {"address_space": 0xABCD, "stream": 0x12, "priority": 5, "after_previous": 1}
+    fields |= {"address_space": 0xABCD, "stream": 0x12, "priority": 5}
     fields |= {"idempotent": 1, "mode": 2, "gx": 0x10203, "gy": 4, "gz": 5}
     fields |= {"dx": 8, "dy": 2, "dz": 3, "index_address": 0x40, "table": 1}
     fields |= {"warp_registers": 7, "shared": 9, "barriers": 3}
@@ -352,7 +352,6 @@ FIELDS = {
     "address_space": ("T5", 0x0000FFFF),
     "stream": ("T5", 0x00FF0000),
     "priority": ("T5", 0x0F000000),
-    "after_previous": ("T5", 0x10000000),
     "idempotent": ("T5", 0x20000000),
     "mode": ("T10", 0x00E00000),
     "gx": ("T6", 0xFFFFFFFF),

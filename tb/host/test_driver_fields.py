@@ -6,16 +6,17 @@ from pathlib import Path
 import pytest
 
 from warploom_spec import preset
-from warploom_spec.host_commands import COMMAND_TABLE, WAIT_WORDS, launch_words
+from warploom_spec.host_commands import COMMAND_TABLE, RESERVED_FIELD, WAIT_WORDS, launch_words
 
 HOST = Path(__file__).parents[2] / "host"
 HEADER, SOURCE = (HOST / f"c/warploom.{end}" for end in "hc")
 PYTHON = HOST / "python/warploom_host/driver.py"
-#: Fields that a caller gives otherwise: word 0, inline argument words, and pairs.
+#: Fields that a caller gives otherwise, word 0, inline argument words and pairs, or not at all.
 NOT_OF_CALLER = (
     "opcode",
     "flags",
     "parameter",
+    RESERVED_FIELD,
     *(f"inline{k}" for k in range(10)),
     *(f"wait{k}_{part}" for k in range(WAIT_WORDS) for part in ("stream", "count")),
 )

@@ -13,7 +13,7 @@ from warploom_host import HostDriver
 from warploom_spec.host_registers import IDENTITY
 from warploom_spec.word_layout import WordLayout
 
-READS = [("read", 0x000, IDENTITY), ("read", 0x004, 0x00020000)]
+READS = [("read", 0x000, IDENTITY), ("read", 0x004, 0x00030000)]
 LAUNCH = ("launch", rules.SUBMITS["launch"])
 
 
@@ -25,7 +25,7 @@ def identifies(host, name, script, code):
 
 IDENTIFIES = {
     "ID": ([("read", 0x000, IDENTITY ^ 1)], rules.NOT_THERE),
-    "VERSION": ([READS[0], ("read", 0x004, 0x00010001)], rules.OTHER_MAP),
+    "VERSION": ([READS[0], ("read", 0x004, 0x00020000)], rules.OTHER_MAP),
     "CONFIG_CRC": ([*READS, ("read", 0x008, rules.CRC ^ 1)], rules.OTHER_CONFIG),
 }
 

@@ -100,7 +100,6 @@ module bench;
   initial begin
     command = '0;
     command.opcode = OPCODE_LAUNCH;
-    command.after_previous = 1;
     {command.gx, command.gy, command.gz} = {32'd5, 16'd1, 16'd1};
     {command.dx, command.dy, command.dz} = {11'd11, 11'd1, 7'd1};
     repeat (4) @(negedge clk);

@@ -2,6 +2,7 @@
 
 It needs two functions that reach the core, such as those of a bench, a debugger's link or a PCIe
 window. Nothing here sleeps: a call that waits reads again and again, ``patience`` times at most.
+What a program must know stands in the package's docstring.
 """
 
 import itertools
@@ -55,7 +56,8 @@ class HostDriver:
     config : Config
         The core's configuration. `identify` compares it with the core.
     patience : int
-        Turns of waiting before a call raises `HostTimeout`; 0: wait for ever.
+        Turns of waiting before a call raises `HostTimeout`; 0: wait for ever. A launch after a
+        reset waits until the dispatcher knows each slot of each SM, a cycle for each.
     barrier : function, optional
         Returns when every write has had its response. A bus that posts writes needs it: AXI lets a
         read pass a posted write. Without it `write32` itself returns after the response.
@@ -100,7 +102,7 @@ class HostDriver:
         for name, (value, mask) in expected.items():
             found = self.register(name)
             if (found ^ value) & mask:
-                raise WarploomError(f"{name} reads {found:#010x}; expected: {value:#010x}")
+                raise WarploomError(_no_match(name, found, value))
 
     # Commands
 
@@ -251,7 +253,7 @@ class HostDriver:
         self._checked(section, self.wait(section))
 
     def resume(self, section: int, streams: int) -> None:
-        """Let the streams of a mask go on."""
+        """Let the streams of a mask go on at once; a pending PREEMPT waits for them no more."""
         self.submit_resume(section, streams)
         self._checked(section, self.wait(section))
 
@@ -336,7 +338,7 @@ class HostDriver:
                 return high << 32 | low
 
     def clear_stream(self, stream: int) -> None:
-        """Mend a stream that a failed launch broke."""
+        """Mend a stream that a failed launch broke: launches rung later find it mended."""
         self.write_register("CLEAR_STREAM", stream)
 
     def reset_units(self, units: int) -> None:
@@ -425,6 +427,15 @@ class HostDriver:
         if outcome.code:
             raise CommandFailed(section, outcome)
         return outcome
+
+
+def _no_match(name: str, found: int, expected: int) -> str:
+    """Say which core is there, and for which one this driver is."""
+    if name != "VERSION":
+        return f"{name} reads {found:#010x}; expected: {expected:#010x}"
+    core, mine = (f"{word >> 16}.{word & 0xFFFF}" for word in (found, expected))
+    legal = f"legal for this driver: {expected >> 16}.x (it is for {mine})"
+    return f"VERSION reads {core}; {legal}: take the driver of the core's version"
 
 
 def _pairs(waits: Sequence[tuple[int, int]]) -> dict[str, int]:
