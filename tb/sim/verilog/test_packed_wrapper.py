@@ -70,7 +70,7 @@ def test_every_bit_of_the_core_is_one_bit_of_the_wrapper(settings: list[str]) ->
 
 def test_vectors_of_sms_stay_vectors_where_there_is_one() -> None:
     text = text_of(["sms=1"])
-    for name in ("offer_valid", "offer_ready", "report_valid", "read_valid", "data_valid"):
+    for name in ("offer", "report_valid", "report_ready", "read_valid", "data_valid"):
         assert f"put [0:0] {name}" in text
     assert "output irq" in text
 
@@ -92,7 +92,7 @@ def test_a_packet_says_whose_it_is() -> None:
         "cores_start": "core_start",
         "cores_result": "core_result",
         "words": "launch_words",
-        "offer": "block_offer",
+        "block": "resident_block",
         "report": "block_report",
         "read": "index_read",
         "data": "index_data",
@@ -106,7 +106,7 @@ def test_verilator_passes_wrapper_and_package_under_all_rules(delivered: Path) -
     assert not complaints(*files, flags=("-Wall",))
     # The rules are on: a width that differs is found.
     text = (delivered / FILES[-1]).read_text()
-    (delivered / "wrong.v").write_text(text.replace("[1:0] kill", "[2:0] kill"))
+    (delivered / "wrong.v").write_text(text.replace("[15:0] kill", "[16:0] kill"))
     assert complaints(*files[:-1], delivered / "wrong.v", flags=("-Wall",))
 
 
