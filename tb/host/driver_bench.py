@@ -26,6 +26,7 @@ from warploom_host import HostDriver
 from warploom_sim.cosim.lockstep.cocotb_entry import PLAN
 from warploom_sim.json_file import write_json
 from warploom_spec import BlockStatus, host_packets, layouts
+from warploom_spec.resident_packets import resident_block
 
 SILENT_NS = 400_000
 
@@ -51,15 +52,16 @@ class Sms:
 
     def __init__(self, dut, config):
         self.dut = dut
-        self._offer = layouts.block_offer(config)
+        self._block = resident_block(config)
         self._report = layouts.block_report(config)
         self._words = layouts.launch_words(config)
         self.blocks = []
         self.running = [{} for _ in range(config.sms)]
         self.silent = False
         self.forced = []
+        #: SMs whose report was not taken yet.
+        self._standing = set()
         for n in range(config.sms):
-            getattr(dut, f"offer__{n}__ready").value = 1
             self._port(n, "report", "valid").value = 0
             self._port(n, "report", "payload").value = 0
             self._port(n, "read", "valid").value = 0
@@ -69,26 +71,31 @@ class Sms:
         return getattr(self.dut, f"{name}__{n}__{part}")
 
     async def run(self):
-        """Take offers, report ends; once `silent`, report nothing."""
+        """Take offers, report ends; once `silent`, report nothing more."""
         dut, cycle = self.dut, 0
         while True:
             await FallingEdge(dut.clk)
             kill = int(dut.kill.value) if dut.kill.value.is_resolvable else 0
             for n, held in enumerate(self.running):
                 self._sample(n, held, cycle)
-                self._send(n, held, cycle, kill)
+                if n not in self._standing:
+                    self._send(n, held, cycle, kill)
+                ready = self._port(n, "report", "ready").value
+                if ready.is_resolvable and int(ready):
+                    # Taken at the next edge.
+                    self._standing.discard(n)
             cycle += 1
 
     def _sample(self, n, held, cycle):
-        """Note the offer that transfers at the next edge."""
-        if not int(self._port(n, "offer", "valid").value) or int(self.dut.rst.value):
+        """Take the block that the SM is offered in this cycle."""
+        if not int(self.dut.offer.value) >> n & 1 or int(self.dut.rst.value):
             return
-        offer = self._offer.unpack(int(self._port(n, "offer", "payload").value))
-        words = self._words.unpack(int(getattr(self.dut, f"words__{offer['place']}").value))
-        self.blocks.append((words["ticket"], offer["bx"], n))
+        block = self._block.unpack(int(self.dut.block.value))
+        words = self._words.unpack(int(self.dut.words.value))
+        self.blocks.append((words["ticket"], block["bx"], n))
         due = cycle + 1 + words["code"] % FAULTS
         status = BlockStatus.FAULT if words["code"] & FAULTS else BlockStatus.OK
-        held[offer["slot"]] = (due, offer["place"], status)
+        held[block["slot"]] = (due, block["stream"], status)
 
     def _send(self, n, held, cycle, kill):
         """Report what is forced, or one block that is due or killed."""
@@ -100,8 +107,8 @@ class Sms:
                 return
         if self.silent:
             return
-        for slot, (due, place, status) in held.items():
-            killed = kill >> place & 1
+        for slot, (due, stream, status) in held.items():
+            killed = kill >> stream & 1
             if cycle >= due or killed:
                 early = killed and cycle < due
                 self._report_slot(n, held, slot, BlockStatus.KILLED if early else status)
@@ -111,6 +118,7 @@ class Sms:
         report = self._report.pack({"slot": slot, "status": int(status)})
         self._port(n, "report", "payload").value = report
         self._port(n, "report", "valid").value = 1
+        self._standing.add(n)
         held.pop(slot, None)
 
 
