@@ -18,12 +18,12 @@ extern "C" int simulated_wait_irq(void *context);
 
 namespace {
 
-// Widths of packets, and places of their fields below: the head of front_end.v.
-constexpr unsigned SMS = 2, SLOTS = 4, OFFER = 94, REPORT = 4, WORDS = 351, OK = 0, KILLED = 2;
+// Width of a report, and places of the packets' fields below: the head of front_end.v.
+constexpr unsigned SMS = 2, SLOTS = 4, REPORT = 4, OK = 0, KILLED = 2;
 
 struct Block {
     bool runs;
-    unsigned place, x;
+    unsigned stream, x;
     uint32_t ticket;
     uint64_t due;
 };
@@ -51,35 +51,38 @@ void show(unsigned sm, const Block &block, const char *what)
 }
 
 // Report one block of an SM that has run long enough, or whose launch is killed.
-unsigned report(unsigned sm)
+void report(unsigned sm)
 {
+    core.report_valid &= ~(1u << sm);
+    core.report &= ~(15u << REPORT * sm);
     for (unsigned slot = 0; slot < SLOTS; slot++) {
         Block &block = held[sm][slot];
-        bool ended = now >= block.due, killed = core.kill >> block.place & 1;
+        bool ended = now >= block.due, killed = core.kill >> block.stream & 1;
         if (!block.runs || (!ended && !killed)) continue;
         show(sm, block, ended ? "ends" : "kills");
         block.runs = false;
         core.report_valid |= 1u << sm;
-        return slot | (ended ? OK : KILLED) << 2;
+        core.report |= (slot | (ended ? OK : KILLED) << 2) << REPORT * sm;
+        return;
     }
-    return 0;
 }
 
-// A cycle up to its edge: all outputs are registers, so the SMs see them and answer.
+// A cycle up to its edge: all outputs are registers, so the SMs see them and answer. A report stands
+// until it is taken.
 void begin_cycle()
 {
+    static unsigned standing = 0;
     core.clk = 0;
     core.eval();
-    core.report = core.report_valid = 0;
     for (unsigned sm = 0; sm < SMS; sm++) {
-        core.report |= report(sm) << REPORT * sm;
-        if (!(core.offer_valid >> sm & 1)) continue;
-        unsigned offer = OFFER * sm, place = bits(core.offer, offer, 1), words = WORDS * place;
-        Block &block = held[sm][bits(core.offer, offer + 1, 2)];
-        block = {true, place, bits(core.offer, offer + 3, 16), bits(core.words, words, 32),
-                 now + 1 + bits(core.words, words + 32, 12)};
+        if (!(standing >> sm & 1)) report(sm);
+        if (!(core.offer >> sm & 1)) continue;
+        Block &block = held[sm][bits(core.block, 4, 2)];
+        block = {true, bits(core.block, 0, 4), bits(core.block, 6, 16), bits(core.words, 0, 32),
+                 now + 1 + bits(core.words, 32, 12)};
         show(sm, block, "takes");
     }
+    standing = core.report_valid & ~core.report_ready;
 }
 
 void end_cycle()
@@ -97,7 +100,6 @@ void start()
     started = true;
     core.s_axil_wstrb = 15;
     core.s_axil_bready = core.s_axil_rready = core.cores_start_ready = 1;
-    core.offer_ready = (1u << SMS) - 1;
     for (int cycle = 0; cycle < 5; cycle++) {
         core.rst = cycle < 4;
         begin_cycle();

@@ -17,7 +17,7 @@ from warploom_sim.cosim.lockstep.compilation import MODEL, tools_of, verilator_o
 from warploom_sim.cosim.lockstep.recipe import Recipe
 from warploom_sim.cosim.lockstep.validity import Validity
 from warploom_sim.verilog.register_map import c_header
-from warploom_spec import host_packets, layouts, queue_packets, timing
+from warploom_spec import host_packets, layouts, queue_packets, resident_packets
 from warploom_spec.host_commands import INLINE_WORD, WAIT_WORDS
 from warploom_spec.host_registers import registers
 from warploom_spec.queue_packets import FIRST_WAIT_WORD
@@ -25,7 +25,7 @@ from warploom_spec.queue_packets import FIRST_WAIT_WORD
 SOURCES = Path(__file__).parent / "core_bench"
 HOST = Path(__file__).parents[2] / "host" / "c"
 PACKETS = (
-    layouts.block_offer,
+    resident_packets.resident_block,
     layouts.block_report,
     layouts.launch_words,
     layouts.index_read,
@@ -35,7 +35,7 @@ PACKETS = (
     host_packets.core_start,
     host_packets.core_result,
     queue_packets.queue_answer,
-    queue_packets.final_record,
+    resident_packets.record_word,
 )
 NUMBERS = (
     "sms",
@@ -116,7 +116,6 @@ def pins_header(config, core):
     lines.append(f"constexpr unsigned PRIORITIES = {1 << config.priority_bits};")
     lines.append(f"constexpr unsigned INLINE_WORD = {INLINE_WORD}, WAIT_WORD = {FIRST_WAIT_WORD};")
     lines.append(f"constexpr unsigned WAIT_WORDS = {WAIT_WORDS};")
-    lines.append(f"constexpr unsigned LOSS = {timing(config).loss};")
     lines.append(f"constexpr unsigned GRID_Y_BITS = {config.grid_bits[1]};")
     return "\n".join([*lines, ""])
 

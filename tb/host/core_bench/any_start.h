@@ -20,7 +20,6 @@ class Twin : public Agent {
         for (const Pair& pair : inputs_) copy(pair);
         top_->clk = 0;
         top_->eval();
-        note_offers();
         note_tasks();
         for (const Pair& pair : outputs_) {
             if (!counts(pair.name)) continue;
@@ -38,7 +37,6 @@ class Twin : public Agent {
             top_->eval();
         }
         top_->rst = 0;
-        offered_.clear();
         tasks_.clear();
         late_.clear();
     }
@@ -57,10 +55,9 @@ class Twin : public Agent {
         const auto& [port, field] = found->second;
         return {name, pin, core_.pin(name), pins_.at(port), core_.pin(port), field};
     }
-    // BlockDispatcher's rule 3: after a reset a place may show any words until a launch occupies it.
-    // The first offer from it says at the latest that one does.
+    // Block and words mean something in an offer's cycle alone.
     bool counts(const std::string& name) const {
-        if (!name.rfind("words__", 0)) return offered_.count(name);
+        if (name == "block" || name == "words") return get(core_.pin("offer"));
         bool of_a_task = ends(name, "__code") || ends(name, "__arguments");
         return !of_a_task || tasks_.count(name.substr(0, name.rfind("__")));
     }
@@ -81,14 +78,6 @@ class Twin : public Agent {
             } else if (late_.erase(cores) || ends) {
                 tasks_.erase(cores);
             }
-        }
-    }
-    void note_offers() {
-        for (unsigned sm = 0; sm < SMS; sm++) {
-            std::string offer = "offer__" + std::to_string(sm);
-            if (!get(core_.pin(offer + "__valid"))) continue;
-            auto place = get(core_.pin(offer + "__payload"), block_offer::place);
-            offered_.insert("words__" + std::to_string(place));
         }
     }
     // Of a pulse that is not valid its `valid` alone counts, of another output nothing.
@@ -122,7 +111,7 @@ class Twin : public Agent {
     std::unique_ptr<Vtop> top_;
     std::map<std::string, Pin> pins_;
     std::vector<Pair> inputs_, outputs_;
-    std::set<std::string> offered_, tasks_, late_;
+    std::set<std::string> tasks_, late_;
 };
 
 // The launch path is idle only if every ticket that it gave has its record.
@@ -132,7 +121,9 @@ class IdlePath : public Agent {
     void drive() override {}
     void see() override {
         Pin record = core_.pin("path_record");
-        if (get(record, final_record::valid)) open_.erase(get(record, final_record::ticket));
+        // Word 0 is the ticket.
+        if (get(record, record_word::valid) && !get(record, record_word::word))
+            open_.erase(get(record, record_word::data));
         Pin answer = core_.pin("path_answer");
         if (get(answer, queue_answer::valid) && !get(answer, queue_answer::code))
             open_.insert(get(answer, queue_answer::ticket));

@@ -13,7 +13,6 @@ class Moods : public Agent {
         if (left_--) return;
         left_ = random_.between(50, 400);
         // Slow enough to stall, and quick enough that no SM is lost.
-        sms_.behaviour.ready = random_.one_of<double>({0.4, 0.7, 1.0});
         sms_.behaviour.longest = random_.one_of(longest);
         sms_.behaviour.reads = random_.one_of<double>({0.0, 0.1, 0.9});
         for (auto& unit : units_) {

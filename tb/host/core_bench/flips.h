@@ -94,7 +94,6 @@ class FlippedCore {
         one.dx = random_.between(1, 2 * WARP_SIZE);
         one.index_address = 8 * random_.below(3);
         one.stream = random_.below(4);
-        one.after_previous = random_.below(2);
         one.warp_registers = random_.below(5);
         one.shared = random_.below(SHARED_UNITS / 2);
         uint32_t ticket = 0;

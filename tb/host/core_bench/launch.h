@@ -13,7 +13,7 @@
 // A launch as the host rang it. `code` at the SMs is its number.
 struct Launch {
     uint32_t gx = 1, gy = 1, gz = 1, dx = 1, index_address = 0, stream = 0;
-    uint32_t warp_registers = 0, shared = 0, barriers = 0, after_previous = 1;
+    uint32_t warp_registers = 0, shared = 0, barriers = 0;
     uint32_t mode = 0, idempotent = 0;
     // Streams and counts that it waits for.
     std::vector<std::pair<uint32_t, uint32_t>> waits;
@@ -28,8 +28,8 @@ struct Launch {
     bool begins_again = false;
     // A block reported a fault; a block was on an SM that is lost; both end the launch.
     bool has_fault = false, lost_block = false;
-    // It has, or had, a place; it was killed there before its first block.
-    bool placed = false, killed_early = false;
+    // An SM reported a block of it, and may have been lost by then.
+    bool doubtful = false;
     // What ABORTs that were answered OK found.
     std::set<std::string> aborts;
     uint64_t first_offered = 0, last_report = 0;  // 0: none

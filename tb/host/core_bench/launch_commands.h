@@ -46,10 +46,10 @@ class LaunchCommands {
         one.warp_registers = random_.below(5);
         one.shared = random_.below(SHARED_UNITS / 2);
         one.barriers = random_.below(3);
-        one.after_previous = random_.below(2);
         one.idempotent = random_.below(2);
         one.mode = random_.below(5);
         uint32_t gx = one.gx, gy = one.gy, dx = one.dx, stream = one.stream, mode = one.mode;
+        uint32_t reserved = 0;
         switch (random_.below(20)) {
         case 0: gx = 0, c.code = WARPLOOM_ERROR_GRID_ZERO; break;
         case 1: gy = 1u << GRID_Y_BITS, c.code = WARPLOOM_ERROR_GRID_RANGE, c.argument = 1; break;
@@ -59,12 +59,13 @@ class LaunchCommands {
             mode = random_.between(5, 7), c.code = WARPLOOM_ERROR_FIELD_RANGE;
             c.argument = WARPLOOM_LAUNCH_MODE_WORD;
             break;
+        case 5: reserved = 1, c.code = WARPLOOM_ERROR_FIELD_RANGE, c.argument = 5; break;
         default: break;
         }
         uint32_t flags = waits(c, one);
         // A stream keeps its priority.
-        uint32_t order = stream << 16 | one.stream % PRIORITIES << 24 | one.after_previous << 28 |
-                         one.idempotent << 29;
+        uint32_t order = stream << 16 | one.stream % PRIORITIES << 24 | one.idempotent << 29 |
+                         reserved << 28;
         uint32_t sizes = one.warp_registers | one.shared << 10 | one.barriers << 24 | mode << 21;
         c.words.insert({{0, WARPLOOM_OPCODE_LAUNCH | flags << 8},
                         {1, static_cast<uint32_t>(c.id)}, {2, static_cast<uint32_t>(c.id >> 32)},

@@ -15,17 +15,13 @@ class Launches : public Agent {
         lost_sms.on_report = [this](unsigned sm, const Block& block, unsigned status) {
             reported(sm, block, status);
         };
+        lost_sms.on_doubt = [this](const Block& block) { launches_.at(block.code).doubtful = true; };
         lost_sms.on_lost = [this](unsigned, const Block& block) { lost(block); };
         sms.on_kill_over = [this](uint64_t id, uint32_t ticket) { killed(id, ticket); };
         core.add(this);
     }
     void drive() override {}
-    void see() override {
-        for (unsigned place = 0; place < 2; place++) {
-            auto found = tickets_.find(sms_.ticket_in(place));
-            if (found != tickets_.end()) launches_.at(found->second).placed = true;
-        }
-    }
+    void see() override {}
     void restart() override { reset_at_ = core_.now; }
 
     LostSms lost_sms;
@@ -215,6 +211,7 @@ class Launches : public Agent {
     // count, the others only if nothing else has ended the launch.
     void check_code(const Launch& launch, const Record& record, Counts& counts) const {
         uint32_t code = RECORD_FIELD(record, CODE);
+        if (launch.doubtful) return;
         bool failed = RECORD_FIELD(record, FATE) == WARPLOOM_FATE_FAILED;
         core_.demand(failed == (code != 0), "a record's code and its fate disagree");
         counts["records, code " + std::to_string(code)]++;
@@ -257,11 +254,7 @@ class Launches : public Agent {
     void count_aborts(const Launch& launch, Counts& counts) const {
         for (const std::string& state : launch.aborts) {
             if (state != "without a block") counts["ABORT: " + state]++;
-            else if (!launch.first_offered && !launch.placed) counts["ABORT: waits"]++;
-            // Before its first block nothing but an abort kills a launch whose mode says no reset.
-            else if (!launch.first_offered && launch.killed_early &&
-                     !(launch.idempotent && launch.mode <= WARPLOOM_MODE_RESET))
-                counts["ABORT: handed on"]++;
+            else if (!launch.first_offered) counts["ABORT: waits"]++;
         }
     }
     // The clock is 0 in the second cycle after a reset (FrontEnd, 'Reset').
@@ -273,9 +266,12 @@ class Launches : public Agent {
         bool between = accepted + LATE > clock(launch.rung_at) && accepted < clock(launch.answered_at);
         core_.demand(between, "a record's launch was accepted at another time");
         bool offered = RECORD_FIELD(record, OFFERED);
-        core_.demand(offered == (launch.first_offered != 0),
+        // One that was killed, and ends while it waits to begin again, has had no block in its run.
+        bool begins_again = launch.begins_again && !offered;
+        core_.demand(offered == (launch.first_offered != 0) || begins_again,
                      "a record does not know whether its launch had a block");
-        if (!offered) return core_.demand(!record[2], "a launch without a block has cycles");
+        if (!offered)
+            return core_.demand(!record[2] && !first, "a launch without a block has times");
         core_.demand(accepted < first && first < made, "a record's times are in another order");
         core_.demand(record[2] <= made - first, "a launch ran longer than it was there");
         core_.demand(launch.no_begin_after == ~uint64_t(0) ||
@@ -287,8 +283,7 @@ class Launches : public Agent {
                      const std::map<uint32_t, std::vector<uint32_t>>& in_order) const {
         if (!launch.first_offered) return;
         size_t before = own.size() - 1;
-        // The dispatcher lets a launch begin before the record of the one ahead of it is made.
-        if (launch.after_previous) ended_before(launch, own, before, LATE, "its stream's order");
+        ended_before(launch, own, before, LATE, "its stream's order");
         for (auto [stream, count] : launch.waits) {
             if (!count) continue;
             auto found = in_order.find(stream);
@@ -312,8 +307,7 @@ class Launches : public Agent {
         core_.demand(!record[0] && !record[6], "a PREEMPT's record has a launch's words");
         core_.demand(record[1] == WARPLOOM_KIND_PREEMPT << WARPLOOM_RECORD_KIND_SHIFT,
                      "a PREEMPT's record has more in its word 1");
-        // Two places, the stage, two of the line.
-        core_.demand(met <= 5, "a PREEMPT met more launches than there can be");
+        core_.demand(met <= STREAMS, "a PREEMPT met more launches than there are streams");
         streams.preempt_recorded();
     }
 
@@ -356,7 +350,7 @@ class Launches : public Agent {
         Launch& launch = launches_.at(block.code);
         launch.reported++;
         launch.ended_well += status == OK;
-        bool asked = status == KILLED && sms_.is_killed(block.place);
+        bool asked = status == KILLED && sms_.is_killed(block.stream);
         launch.has_fault |= status != OK && !asked;
         check_limit(launch, block);
         launch.last_report = core_.now;
@@ -381,9 +375,9 @@ class Launches : public Agent {
         name(id, ticket);
         Launch& launch = launches_.at(id);
         core_.demand(!launch.open(), "a kill ends before the last report");
-        // Without a block in this residence it was skipped (BlockDispatcher, rule 37 e).
-        launch.killed_early |= launch.blocks.empty();
-        if (launch.blocks.empty() || launch.begins_again) return;
+        // All its blocks were placed and ended well: it is finished, whatever was asked. (The kill
+        // may be that of the next launch, which has had no block.)
+        if (launch.begins_again || launch.ended_well == launch.count()) return;
         launch.kills++;
         launch.begins_again = true;
     }

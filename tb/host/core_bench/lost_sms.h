@@ -1,4 +1,7 @@
-// Which SMs are lost, foretold from the port alone: BlockDispatcher's rules 23, 31 and 32.
+// Which SMs are lost, as far as the port shows it. A killed launch with blocks out ends only when each
+// was reported, or its SM was lost: an SM whose block is out when `kill` falls was lost before. When it
+// was is not seen: from KILL_TIMEOUT cycles after the last report of the launch on it is in doubt, and
+// so is what it reports.
 #ifndef LOST_SMS_H
 #define LOST_SMS_H
 
@@ -6,22 +9,25 @@
 
 class LostSms : public Agent {
   public:
-    LostSms(Core& core, Sms& sms) : core_(core), sms_(sms), out_(SMS), last_(SMS, NEVER) {
+    LostSms(Core& core, Sms& sms) : core_(core), sms_(sms), out_(SMS), lost_at_(SMS, NEVER) {
         sms.on_offered = [this](unsigned sm, const Block& block) { offered(sm, block); };
         sms.on_report = [this](unsigned sm, const Block& block, unsigned status) {
             reported(sm, block, status);
         };
+        std::fill(silent_since_, silent_since_ + STREAMS, NEVER);
         core.add(this);
     }
 
-    // Called for each block: it is offered; its report counts; its SM is lost before its report.
+    // Called for each block: it is offered; its report counts, or may count; its SM is lost before
+    // its report.
     std::function<void(unsigned sm, const Block&)> on_offered;
     std::function<void(unsigned sm, const Block&, unsigned status)> on_report;
+    std::function<void(const Block&)> on_doubt;
     std::function<void(unsigned sm, const Block&)> on_lost;
 
     // A bit for each lost SM.
     uint32_t lost() const { return lost_; }
-    // Cycle in which the last SM was lost; NEVER: one is left.
+    // Cycle in which the last SM was seen to be lost; NEVER: one is left.
     uint64_t all_lost_at() const { return all_lost_at_; }
     static constexpr uint64_t NEVER = ~uint64_t(0);
     // Reports of lost SMs.
@@ -30,35 +36,42 @@ class LostSms : public Agent {
     void drive() override {}
     // After the SMs have looked at the cycle.
     void see() override {
-        for (unsigned place = 0; place < 2; place++) {
-            bool killed = sms_.kill() >> place & 1;
-            if (!killed) killed_since_[place] = NEVER;
-            else if (killed_since_[place] == NEVER) killed_since_[place] = core_.now;
-            if (killed && core_.now == killed_since_[place] + KILL_TIMEOUT) time_is_over(place);
-        }
-        for (unsigned n = 0; n < SMS; n++) {
-            if (core_.now == last_[n]) lose(n);
+        for (unsigned stream = 0; stream < STREAMS; stream++) {
+            uint64_t& since = silent_since_[stream];
+            bool killed = sms_.kill() >> stream & 1;
+            if (!killed && since != NEVER) end(stream);
+            if (!killed) since = NEVER;
+            else if (since == NEVER) since = core_.now;
         }
     }
     void restart() override {
         for (auto& blocks : out_) blocks.clear();
-        std::fill(last_.begin(), last_.end(), NEVER);
+        std::fill(lost_at_.begin(), lost_at_.end(), NEVER);
+        std::fill(silent_since_, silent_since_ + STREAMS, NEVER);
         lost_ = 0;
-        all_lost_at_ = killed_since_[0] = killed_since_[1] = NEVER;
+        all_lost_at_ = NEVER;
     }
 
   private:
-    // An SM that holds a block of a killed place now is lost at the end of L: its last cycle.
-    void time_is_over(unsigned place) {
+    // The stream's launch has ended: who holds a block of it is lost.
+    void end(unsigned stream) {
         for (unsigned n = 0; n < SMS; n++) {
-            if (last_[n] != NEVER) continue;
-            for (auto& [slot, block] : out_[n]) {
-                if (block.place == place) last_[n] = core_.now + LOSS - 1;
-            }
+            bool holds = false;
+            for (auto& [slot, block] : out_[n]) holds |= block.stream == stream;
+            if (holds) lose(n);
         }
+    }
+    // Whether an SM may be lost already.
+    bool in_doubt(unsigned n) const {
+        for (auto& [slot, block] : out_[n]) {
+            uint64_t since = silent_since_[block.stream];
+            if (since != NEVER && core_.now >= since + KILL_TIMEOUT) return true;
+        }
+        return false;
     }
     void lose(unsigned n) {
         lost_ |= 1u << n;
+        lost_at_[n] = core_.now;
         if (lost_ == (1ull << SMS) - 1) all_lost_at_ = core_.now;
         for (auto& [slot, block] : out_[n]) {
             if (on_lost) on_lost(n, block);
@@ -66,19 +79,20 @@ class LostSms : public Agent {
         out_[n].clear();
     }
     void offered(unsigned n, const Block& block) {
-        // A block that was decided in L is offered two cycles later.
-        bool late = last_[n] != NEVER && core_.now > last_[n] + 2;
+        // A block that was picked before is offered three cycles later.
+        bool late = lost_at_[n] != NEVER && core_.now > lost_at_[n] + 3;
         core_.demand(!late, "a block is offered to a lost SM");
         if (on_offered) on_offered(n, block);
         if (!(lost_ >> n & 1)) out_[n][block.slot] = block;
         else if (on_lost) on_lost(n, block);
     }
     void reported(unsigned n, const Block& block, unsigned status) {
-        // A report is looked up a cycle later: in L it comes too late.
-        if (core_.now >= last_[n]) {
+        if (lost_ >> n & 1) {
             ignored++;
             return;
         }
+        if (in_doubt(n) && on_doubt) on_doubt(block);
+        if (silent_since_[block.stream] != NEVER) silent_since_[block.stream] = core_.now;
         out_[n].erase(block.slot);
         if (on_report) on_report(n, block, status);
     }
@@ -87,9 +101,9 @@ class LostSms : public Agent {
     Sms& sms_;
     // Blocks of each SM that were offered and have no report, by slot.
     std::vector<std::map<unsigned, Block>> out_;
-    // L of each SM; NEVER: it is not lost.
-    std::vector<uint64_t> last_;
-    uint64_t killed_since_[2] = {NEVER, NEVER}, all_lost_at_ = NEVER;
+    // When each SM was seen to be lost, and of each killed stream the kill or its last report.
+    std::vector<uint64_t> lost_at_;
+    uint64_t silent_since_[STREAMS] = {}, all_lost_at_ = NEVER;
     uint32_t lost_ = 0;
 };
 

@@ -26,7 +26,7 @@ class Misbehaviour : public Agent {
 
     void drive() override {
         if (!left_--) change();
-        if (core_.now == speaks_at_) sms_.mute = sms_.deaf = 0;
+        if (core_.now == speaks_at_) sms_.mute = 0;
         if (writes_) return;
         for (auto [stream, due] : broken_) {
             if (due > core_.now) continue;
@@ -54,13 +54,12 @@ class Misbehaviour : public Agent {
         if (random_.chance(0.5)) look();
         if (!writes_ && (calm_ || random_.chance(0.1))) limit();
     }
-    // An SM reports nothing any more, or for a while; at times it takes no offer, either. It speaks
-    // again, lost or not.
+    // An SM reports nothing any more, or for a while; It speaks again, lost or
+    // not.
     void fall_silent() {
         uint32_t which = 1u << random_.below(SMS);
         if (launches_.lost_sms.lost() & which) return;
         sms_.mute = which;
-        if (random_.chance(0.3)) sms_.deaf = which;
         speaks_at_ = core_.now + (random_.chance(0.3) ? random_.between(5, 100) : 10000);
     }
     void limit() {

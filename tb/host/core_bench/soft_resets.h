@@ -112,7 +112,7 @@ class Scenario {
         write(word, WARPLOOM_OPCODE_LAUNCH);
         // What an earlier command left in the task register would be code and arguments.
         for (uint32_t number = 1; number <= 4; number++) write(word + 4 * number, 0);
-        write(word + 20, stream << 16 | 1u << 28);
+        write(word + 20, stream << 16);
         write(word + 24, gx);
         write(word + 28, 1 | 1u << 16);
         write(word + 32, dx | 1u << 11 | 1u << 22);
@@ -133,20 +133,14 @@ class Scenario {
         std::vector<uint64_t> found;
         for (const char* name : {"kill", "irq", "data_valid", "axil__b__valid", "axil__r__valid"})
             found.push_back(get(core_.pin(name)));
-        for (unsigned n = 0; n < SMS; n++) {
-            std::string offer = "offer__" + std::to_string(n) + "__";
-            bool valid = get(core_.pin(offer + "valid"));
-            found.push_back(valid);
-            if (!valid) continue;
-            Pin payload = core_.pin(offer + "payload");
-            for (unsigned bit = 0; bit < payload.bits; bit += 32)
-                found.push_back(get(payload, {bit, std::min(32u, payload.bits - bit)}));
-            auto place = std::to_string(get(payload, block_offer::place));
-            Pin words = core_.pin("words__" + place);
-            // The ticket stands lowest.
-            for (unsigned bit = launch_words::ticket.bits; bit < words.bits; bit += 32)
-                found.push_back(get(words, {bit, std::min(32u, words.bits - bit)}));
-        }
+        Pin block = core_.pin("block"), words = core_.pin("words");
+        found.push_back(get(core_.pin("offer")));
+        if (!found.back()) return found;
+        for (unsigned bit = 0; bit < block.bits; bit += 32)
+            found.push_back(get(block, {bit, std::min(32u, block.bits - bit)}));
+        // The ticket stands lowest.
+        for (unsigned bit = launch_words::ticket.bits; bit < words.bits; bit += 32)
+            found.push_back(get(words, {bit, std::min(32u, words.bits - bit)}));
         return found;
     }
 

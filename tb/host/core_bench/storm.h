@@ -74,7 +74,6 @@ class Storm {
         sm.silent = losing_ ? random_.one_of<double>({0.0, 0.0, 0.0, 0.2}) : 0.0;
         sm.reads = random_.one_of<double>({0.0, 0.3, 1.0});
         sm.wild_reads = random_.one_of<double>({0.0, 0.5, 1.0});
-        sms_.deaf = losing_ && random_.chance(0.1) ? random_.word() : 0;
         for (auto& unit : units_) {
             CoreBehaviour& core = unit->behaviour;
             core.fail = random_.one_of<double>({0.0, 0.5});
@@ -126,7 +125,7 @@ class Storm {
         }
         if (opcode == WARPLOOM_OPCODE_LAUNCH) {
             uint32_t priority = random_.below(8) / 7;
-            word(5, random_.below(4) << 16 | priority << 24 | random_.below(4) << 28);
+            word(5, random_.below(4) << 16 | priority << 24 | random_.below(2) << 29);
             word(6, random_.chance(0.05) ? random_.word() : random_.between(1, 9));
             word(7, random_.between(1, 2) | 1u << 16);
             word(8, random_.between(1, 3 * WARP_SIZE) | random_.between(1, 2) << 11 | 1u << 22);
@@ -147,7 +146,6 @@ class Storm {
         SmBehaviour calm;
         calm.ready = random_.one_of<double>({0.4, 1.0});
         sms_.behaviour = calm;
-        sms_.deaf = 0;
         if (random_.chance(0.5)) sms_.repair();
         for (auto& unit : units_) {
             unit->behaviour = CoreBehaviour{0.0, 8, 0.0, 0.0, 0.2, 0.0};
@@ -224,7 +222,6 @@ class Storm {
         launch.gy = launch.gz = 1;
         launch.dx = random_.between(1, 2 * WARP_SIZE);
         launch.dy = launch.dz = 1;
-        launch.after_previous = 1;
         launch.stream = random_.below(4);
         uint32_t ticket;
         uint32_t section = random_.below(SECTIONS);
