@@ -10,12 +10,14 @@ from tb.oracles.test_ledger import watch
 from tb.support.dispatch_configs import config_of
 from tb.support.planted import Change, plant
 from warploom_golden.dispatch.reports import Reports
-from warploom_golden.host import FrontEnd, Mailbox
+from warploom_golden.host import FrontEnd
+from warploom_golden.host.mailbox_launches import LaunchSide
 from warploom_golden.launch import LaunchPath
 from warploom_sim.cosim.lockstep.events import require
 from warploom_spec import layouts
+from warploom_spec.resident_packets import resident_block
 
-OFFER, WORDS = layouts.block_offer(config_of(TINY)), layouts.launch_words(config_of(TINY))
+BLOCK, WORDS = resident_block(config_of(TINY)), layouts.launch_words(config_of(TINY))
 
 
 def books(profile="no_stops", seed=1, cycles=2500):
@@ -38,8 +40,8 @@ def offers(field):
     """Flip a field's lowest bit in every offer."""
 
     def change(cycle, inputs, outputs):
-        for n in range(2):
-            outputs[f"offer__{n}__payload"] ^= 1 << OFFER.offsets[field]
+        if outputs["offer"]:
+            outputs["block"] ^= 1 << BLOCK.offsets[field]
 
     return change
 
@@ -48,8 +50,8 @@ def words(field):
     """Flip a field's lowest bit in the launch words."""
 
     def change(cycle, inputs, outputs):
-        for place in range(2):
-            outputs[f"words__{place}"] ^= 1 << WORDS.offsets[field]
+        if outputs["offer"]:
+            outputs["words"] ^= 1 << WORDS.offsets[field]
 
     return change
 
@@ -77,7 +79,7 @@ def found(run, message, change=lambda cycle, inputs, outputs: None):
 
 WRONG = {
     "a record is shown again": (
-        Change(FrontEnd, "_command_inputs", '"pop": registers["pop"]', '"pop": 0'),
+        Change(FrontEnd, "_path_inputs", '"pop": registers["pop"]', '"pop": 0'),
         "has two records|made",
     ),
     "records are lost": (
@@ -86,8 +88,8 @@ WRONG = {
     ),
     "a host is given a ticket that nobody has": (
         Change(
-            Mailbox,
-            "_take_launch_path_answers",
+            LaunchSide,
+            "take_answers",
             '"RESULT0": launch["ticket"]',
             '"RESULT0": 999',
         ),

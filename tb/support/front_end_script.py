@@ -42,7 +42,7 @@ def quiet_inputs(config: Config) -> dict[str, int]:
     """Return the inputs of a core around which nothing happens; it may offer what it will."""
     values = {"axil__b__ready": 1, "axil__r__ready": 1}
     for n in range(config.sms):
-        values |= {f"offer__{n}__ready": 1, f"report__{n}__valid": 0, f"report__{n}__payload": 0}
+        values |= {f"report__{n}__valid": 0, f"report__{n}__payload": 0}
         if config.makes_indices:
             values |= {f"read__{n}__valid": 0, f"read__{n}__payload": 0}
     for k in range(config.units):

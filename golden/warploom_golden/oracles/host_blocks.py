@@ -16,6 +16,7 @@ from warploom_spec.host_registers import register_addresses
 from warploom_spec.layouts import BLOCK_NUMBER_BITS
 from warploom_spec.queue import FinalFate
 from warploom_spec.queue_packets import final_record_words
+from warploom_spec.resident_packets import resident_block
 from warploom_spec.resources import AMOUNT_FIELDS, block_amounts, capacities
 
 Ports = Mapping[str, int]
@@ -41,7 +42,7 @@ class Launch:
     states : dict of State to int
         Number of offered blocks in each state.
     killed : bool
-        Whether the launch's place was killed while an SM held one of its blocks.
+        Whether its stream was killed while an SM held one of its blocks.
     """
 
     ticket: int
@@ -76,13 +77,12 @@ class HeldBlock:
     """A block in a slot, from its offer until its report."""
 
     launch: Launch
-    place: int
-    taken: bool = False
+    stream: int
     ended: bool = False
 
 
 class HostBlocks:
-    """Keeps account of FrontEnd's tickets and blocks; `HostLedger` adds what is put back.
+    """Keeps account of FrontEnd's tickets and blocks; `HostLedger` adds what begins anew.
 
     These rules are checked:
 
@@ -109,7 +109,7 @@ class HostBlocks:
     def __init__(self, config: Config):
         self._config = config
         self._bus = AxilBus(config)
-        self._offer = layouts.block_offer(config)
+        self._block = resident_block(config)
         self._report = layouts.block_report(config)
         self._words = layouts.launch_words(config)
         self._command = launch_words(config)
@@ -148,7 +148,6 @@ class HostBlocks:
         self._given: set[int] = set()
         self._shown: list[int] = []
         self._slots: list[dict[int, HeldBlock]] = [{} for _ in range(self._config.sms)]
-        self._standing: list[HeldBlock | None] = [None] * self._config.sms
         #: Whether a doorbell's address was taken after the last address of CONTROL.
         self._rings = False
         #: Count of read addresses taken when the last soft reset began, and the one of the read
@@ -170,8 +169,9 @@ class HostBlocks:
                 self._see_read(access)
         self._note_write_addresses()
         for n in range(self._config.sms):
-            self._see_offer(n, inputs, outputs)
-            if inputs[f"report__{n}__valid"]:
+            if outputs["offer"] >> n & 1:
+                self._offered(n, outputs)
+            if inputs[f"report__{n}__valid"] and outputs[f"report__{n}__ready"]:
                 self._see_report(n, inputs[f"report__{n}__payload"], outputs["kill"])
         self._see_kill(outputs["kill"])
 
@@ -287,23 +287,10 @@ class HostBlocks:
 
     # The SMs
 
-    def _see_offer(self, n: int, inputs: Ports, outputs: Ports) -> None:
-        if not outputs[f"offer__{n}__valid"]:
-            # No offer stands: it was taken, or a soft reset withdrew it from a lost SM.
-            self._standing[n] = None
-            return
-        if self._standing[n] is None:
-            self._standing[n] = self._offered(n, outputs)
-        if inputs[f"offer__{n}__ready"]:
-            block = self._standing[n]
-            assert block is not None
-            block.taken = True
-            self._standing[n] = None
-
-    def _offered(self, n: int, outputs: Ports) -> HeldBlock:
-        """Check and enter a block in the first cycle of its offer."""
-        fields = self._offer.unpack(outputs[f"offer__{n}__payload"])
-        words = self._words.unpack(outputs[f"words__{fields['place']}"])
+    def _offered(self, n: int, outputs: Ports) -> None:
+        """Check and enter a block that an SM is offered, and takes."""
+        fields = self._block.unpack(outputs["block"])
+        words = self._words.unpack(outputs["words"])
         ticket, slot = words["ticket"], fields["slot"]
         who = f"SM {n}, slot {slot}, ticket {ticket}"
         self._demand(ticket not in self._records, f"{who}: a block after its record")
@@ -313,7 +300,7 @@ class HostBlocks:
             self._match(launch)
         self._demand(words == launch.words, f"{who}: other launch words than before")
         block = fields["bx"], fields["by"], fields["bz"]
-        self._begin_again(launch, fields["place"], block)
+        self._begin_again(launch, fields["stream"], block)
         self._demand(launch.offered < launch.count, f"{who}: a block after the last one")
         self._demand(block == launch.next_block, f"{who}: {block}, want {launch.next_block}")
         number, want = fields["block_number"], launch.number_of(block)
@@ -323,12 +310,11 @@ class HostBlocks:
         launch.offered += 1
         launch.states[State.OPEN] += 1
         self._counts["host ledger: blocks"] += 1
-        held = self._slots[n][slot] = HeldBlock(launch, fields["place"])
+        self._slots[n][slot] = HeldBlock(launch, fields["stream"])
         self._check_room(n)
-        return held
 
-    def _begin_again(self, launch: Launch, place: int, block: tuple[int, int, int]) -> None:
-        """Let a launch that was put back begin anew: none is, here."""
+    def _begin_again(self, launch: Launch, stream: int, block: tuple[int, int, int]) -> None:
+        """Let a launch that was killed begin anew: none does, here."""
 
     def _match(self, launch: Launch) -> None:
         """Find the command of a launch: the one whose known fields equal the launch words."""
@@ -356,10 +342,10 @@ class HostBlocks:
     def _see_report(self, n: int, payload: int, kill: int) -> None:
         fields = self._report.unpack(payload)
         block = self._slots[n].get(fields["slot"])
-        if block is None or block.ended or not block.taken:
+        if block is None or block.ended:
             return
         block.ended = True
-        killed = bool(kill >> block.place & 1)
+        killed = bool(kill >> block.stream & 1)
         state = reported_state(BlockStatus.of(fields["status"]), killed)
         block.launch.states[State.OPEN] -= 1
         block.launch.states[state] += 1
@@ -369,5 +355,5 @@ class HostBlocks:
             return
         for slots in self._slots:
             for block in slots.values():
-                if not block.ended and kill >> block.place & 1:
+                if not block.ended and kill >> block.stream & 1:
                     block.launch.killed = True

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from warploom_golden.oracles.axil_bus import Access
-from warploom_golden.oracles.host_blocks import HostBlocks, Launch, Ports
+from warploom_golden.oracles.host_blocks import HostBlocks, Launch
 from warploom_golden.oracles.ledger_entry import State
 from warploom_spec.config import Config
 from warploom_spec.host_map import OFFSETS, SECTION_BASE, SECTION_BYTES
@@ -25,7 +25,7 @@ class HostLedger(HostBlocks):
     again. It resets softly only to settle: it rings nothing until the reset has ended and no
     record is left. Beside `HostBlocks`' rules these are checked:
 
-    - A launch begins anew only after its place was killed, with none of its blocks out. Its
+    - A launch begins anew only after its stream was killed, with none of its blocks out. Its
       record says so.
     - A record's times are in order: accepted, first offer, made; records come in the order in
       which they were made.
@@ -50,23 +50,18 @@ class HostLedger(HostBlocks):
     def reset(self) -> None:
         """Forget all launches; the counts stay."""
         super().reset()
-        self._place_of: list[Launch | None] = [None, None]
-        self._killed_before = 0
+        #: Of each stream the launch that had a block last.
+        self._latest: dict[int, Launch] = {}
         self._words_read: dict[int, int] = {}
         self._began_anew: Counter[int] = Counter()
         self._made: int | None = None
         #: Records of this epoch by ticket.
         self._ended_here: dict[int, Record] = {}
 
-    def see(self, cycle: int, inputs: Ports, outputs: Ports) -> None:
-        """Take in one cycle without reset."""
-        super().see(cycle, inputs, outputs)
-        self._killed_before = outputs["kill"]
-
     # The SMs
 
-    def _begin_again(self, launch: Launch, place: int, block: tuple[int, int, int]) -> None:
-        self._place_of[place] = launch
+    def _begin_again(self, launch: Launch, stream: int, block: tuple[int, int, int]) -> None:
+        self._latest[stream] = launch
         again = block == (0, 0, 0) and launch.offered and launch.next_block != block
         if launch.killed and again:
             self._demand(not launch.states[State.OPEN], f"{launch.ticket} begins anew with blocks")
@@ -94,8 +89,8 @@ class HostLedger(HostBlocks):
 
     def _see_kill(self, kill: int) -> None:
         super()._see_kill(kill)
-        for place, launch in enumerate(self._place_of):
-            if launch is not None and kill >> place & 1:
+        for stream, launch in self._latest.items():
+            if kill >> stream & 1:
                 launch.killed = True
 
     # Records
