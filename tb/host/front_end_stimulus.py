@@ -250,8 +250,8 @@ class Surroundings:
             self._host.restart()
             self._host.ticket = 0
         else:
-            tickets = [self._launch_words.unpack(outputs[f"words__{p}"])["ticket"] for p in (0, 1)]
-            self._host.ticket = max(tickets)
+            if outputs["offer"]:
+                self._host.ticket = self._launch_words.unpack(outputs["words"])["ticket"]
         self._behaviours.next()
         inputs = self._sms.next(self._cycle, outputs, self._behaviours)
         for end in self._ends:

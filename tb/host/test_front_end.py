@@ -76,7 +76,7 @@ class Seen:
                 "a ticket",
                 "irq",
                 "a block",
-                "both kills",
+                "two kills",
                 "indices",
                 "resetting",
                 "a record",
@@ -104,8 +104,8 @@ class Seen:
         del cycle
         counts = self.counts_of
         counts["irq"] += outputs["irq"]
-        counts["a block"] += any(outputs[f"offer__{n}__valid"] for n in range(2))
-        counts["both kills"] += outputs["kill"] == 3
+        counts["a block"] += outputs["offer"] > 0
+        counts["two kills"] += outputs["kill"].bit_count() > 1
         counts["indices"] += outputs.get("data_valid", 0) > 0
         if outputs["axil__r__valid"] and inputs["axil__r__ready"]:
             self._read(self._asked.popleft(), READ_ANSWER.unpack(outputs["axil__r__payload"]))
@@ -163,11 +163,9 @@ def diligent(made):
 
 
 def case(config, seed, cycles, profile="few_stops"):
-    units, sms = config_of(config).units, config_of(config).sms
+    units = config_of(config).units
     starts = "a reset of the unit withdraws a start that stands"
-    offers = "a soft reset withdraws the offer that stands on a lost SM"
     withdrawable = {f"cores__{unit}__start": starts for unit in range(units)}
-    withdrawable |= {f"offer__{n}": offers for n in range(sms)}
     return Case(
         make=make,
         params={"config": config},

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tb.support.sm_behaviour import BehaviourSource, SmBehaviour
 from warploom_spec import BlockStatus, Config, layouts
-from warploom_spec.layouts import PLACES
+from warploom_spec.resident_packets import resident_block
 
 Ports = Mapping[str, int]
 #: Both values that mean a fault.
@@ -19,17 +19,17 @@ class Running:
 
     Attributes
     ----------
-    place : int
-        Its place.
+    stream : int
+        Its launch's stream.
     due : int or None
         Cycle from which it is reported; None: never.
     killed : bool
         Whether it was ended by a kill.
     seen : bool
-        Whether the SM has seen its place's kill.
+        Whether the SM has seen its stream's kill.
     """
 
-    place: int
+    stream: int
     due: int | None
     killed: bool = False
     seen: bool = False
@@ -53,84 +53,71 @@ class SmCore:
     def __init__(self, number: int, config: Config, rng: random.Random):
         self._rng = rng
         self._kill_timeout = config.kill_timeout
-        self._offer = layouts.block_offer(config)
+        self._streams = range(1 << config.stream_bits)
+        self._number, self._block = number, resident_block(config)
         self._report = layouts.block_report(config)
-        self._valid, self._payload = f"offer__{number}__valid", f"offer__{number}__payload"
-        self._ready = f"offer__{number}__ready"
+        self._report_ready = f"report__{number}__ready"
         self._report_valid = f"report__{number}__valid"
         self._report_payload = f"report__{number}__payload"
-        self._period = -1
-        self._deaf = False
         self.reset()
 
     def reset(self) -> None:
         """Forget all blocks."""
         self._running: dict[int, Running] = {}
-        self._was_ready = False
-        self._reported_at_once: int | None = None
+        #: The report that stands at the port.
+        self._standing: dict[str, int] | None = None
         self._kill = 0
-        self._silent = [False] * PLACES
+        self._silent = [False for _ in self._streams]
 
     def next(
         self, cycle: int, outputs: Ports | None, behaviours: BehaviourSource
     ) -> dict[str, int]:
         """Return the SM's signals in ``cycle``; ``outputs`` are those of the cycle before."""
         behaviour = behaviours.now
-        if self._period != behaviours.period:
-            self._period = behaviours.period
-            self._deaf = self._rng.random() < behaviour.deaf
-        refused = None
         if outputs is None:
             self.reset()
         else:
+            if outputs[self._report_ready]:
+                self._standing = None
             self._hear(cycle, outputs["kill"], behaviour)
-            refused = self._take(cycle, outputs, behaviour)
+            self._take(cycle, outputs, behaviour)
             self._end_killed(cycle, behaviour)
-        ready = not self._deaf and self._rng.random() < behaviour.ready
-        self._reported_at_once = None
-        if refused is not None and ready and self._rng.random() < behaviour.instant:
-            self._reported_at_once = refused
-        slot = self._reported_at_once
-        if slot is None:
-            slot = self._choose(cycle, behaviour)
-        self._was_ready = ready
-        return {self._ready: int(ready), **self._send(slot, behaviour)}
+        if self._standing is not None:
+            return self._standing
+        values = self._send(self._choose(cycle, behaviour), behaviour)
+        self._standing = values if values[self._report_valid] else None
+        return values
 
     def _hear(self, cycle: int, kill: int, behaviour: SmBehaviour) -> None:
         """See the kill level of the cycle before."""
-        for place in range(PLACES):
-            if kill >> place & 1 and not self._kill >> place & 1:
-                self._silent[place] = self._rng.random() < behaviour.silent
-                if self._silent[place] and self._rng.random() < behaviour.last_report:
-                    self._report_last(cycle, place)
+        for stream in self._streams:
+            if kill >> stream & 1 and not self._kill >> stream & 1:
+                self._silent[stream] = self._rng.random() < behaviour.silent
+                if self._silent[stream] and self._rng.random() < behaviour.last_report:
+                    self._report_last(cycle, stream)
         self._kill = kill
 
     def _report_last(self, cycle: int, silent: int) -> None:
-        """Let the other place's blocks be reported when this SM is nearly given up."""
+        """Let other streams' blocks be reported when this SM is nearly given up."""
         for block in self._running.values():
-            if block.place != silent:
+            if block.stream != silent:
                 block.due = cycle + self._kill_timeout + self._rng.randint(-3, 3)
 
-    def _take(self, cycle: int, outputs: Ports, behaviour: SmBehaviour) -> int | None:
-        """See the offer of the cycle before; return its slot if it was refused."""
-        if not outputs[self._valid]:
-            return None
-        offer = self._offer.unpack(outputs[self._payload])
-        slot = offer["slot"]
-        if not self._was_ready:
-            return slot
-        if slot != self._reported_at_once:
-            due = cycle - 1 + self._rng.randint(*behaviour.length)
-            self._running[slot] = Running(offer["place"], due)
-        return None
+    def _take(self, cycle: int, outputs: Ports, behaviour: SmBehaviour) -> None:
+        """Take the block that was offered in the cycle before."""
+        if not outputs["offer"] >> self._number & 1:
+            return
+        block = self._block.unpack(outputs["block"])
+        due = cycle - 1 + self._rng.randint(*behaviour.length)
+        self._running[block["slot"]] = Running(block["stream"], due)
 
     def _end_killed(self, cycle: int, behaviour: SmBehaviour) -> None:
-        """End the blocks of places that are killed, or leave them without a report."""
+        """End the blocks of streams that are killed, or leave them without a report."""
         for block in self._running.values():
-            if block.seen or not self._kill >> block.place & 1:
+            if block.seen or not self._kill >> block.stream & 1:
                 continue
             block.seen = True
-            if self._silent[block.place]:
+            if self._silent[block.stream]:
                 block.due = None
                 continue
             answer = cycle - 1 + self._rng.randint(*behaviour.answer)
