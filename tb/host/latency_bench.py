@@ -20,12 +20,11 @@ TINY = preset("tiny")
 
 
 async def set_up(dut, reads=True):
-    """Reset the core; SMs take offers at once, read nothing and report nothing."""
+    """Reset the core; SMs read nothing and report nothing."""
     for name in ("awvalid", "wvalid", "arvalid", "awprot", "arprot"):
         getattr(dut, f"s_axil_{name}").value = 0
     dut.s_axil_bready.value = dut.s_axil_rready.value = 1
     for n in range(TINY.sms):
-        getattr(dut, f"offer__{n}__ready").value = 1
         for port in (f"report__{n}", *([f"read__{n}"] if reads else [])):
             getattr(dut, f"{port}__valid").value = getattr(dut, f"{port}__payload").value = 0
     dut.rst.value = 1
@@ -91,16 +90,15 @@ async def first_warp(dut):
 async def measure(dut):
     """Return each latency by its name."""
     unit = await set_up(dut)
-    offers = [getattr(dut, f"offer__{n}__valid") for n in range(TINY.sms)]
     launch = {"gx": 1, "gy": 1, "gz": 1, "dx": 8, "dy": 1, "dz": 1, "opcode": int(Opcode.LAUNCH)}
     layout = launch_words(TINY)
     found = {}
     await ring(dut, layout, **launch)
-    found["doorbell_to_first_block_miss"] = await until(dut, *offers)
+    found["doorbell_to_first_block_miss"] = await until(dut, dut.offer)
     await ClockCycles(dut.clk, 60)
     # The same shape at the same address: its indices stand in the memory.
     await ring(dut, layout, **launch, stream=1)
-    found["doorbell_to_first_block_hit"] = await until(dut, *offers)
+    found["doorbell_to_first_block_hit"] = await until(dut, dut.offer)
     await ClockCycles(dut.clk, 60)
     await ring(dut, layout, **launch | {"dx": 16, "index_address": 16}, stream=2)
     found["doorbell_to_first_warp"] = await first_warp(dut)
@@ -126,10 +124,9 @@ async def measure(dut):
 async def measure_without_indices(dut):
     """Return the latency of a core without an index memory, by its name."""
     await set_up(dut, reads=False)
-    offers = [getattr(dut, f"offer__{n}__valid") for n in range(TINY.sms)]
     launch = {"gx": 1, "gy": 1, "gz": 1, "dx": 8, "dy": 1, "dz": 1, "opcode": int(Opcode.LAUNCH)}
     await ring(dut, launch_words(TINY), **launch)
-    return {"doorbell_to_first_block_without_indices": await until(dut, *offers)}
+    return {"doorbell_to_first_block_without_indices": await until(dut, dut.offer)}
 
 
 @cocotb.test()

@@ -16,9 +16,9 @@ from warploom_spec import preset
 FIGURES = Path(__file__).parents[2] / "docs" / "figures" / "latency.json"
 #: Cycles that a product may take at most.
 AT_MOST = {
-    "doorbell_to_first_block": 22,
-    "doorbell_to_first_block_without_indices": 17,
-    "doorbell_to_first_warp": 26,
+    "doorbell_to_first_block": 31,
+    "doorbell_to_first_block_without_indices": 26,
+    "doorbell_to_first_warp": 36,
     "doorbell_to_first_core": 4,
     "last_core_to_doorbell_clear": 3,
 }
