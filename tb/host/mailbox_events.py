@@ -56,7 +56,7 @@ class Happenings:
                 "a command while an abort waits",
                 "commands go in two cycles in a row",
                 "a command stands and is not taken",
-                "a launch is shown no more because a doorbell is rung",
+                "a doorbell is rung while a launch waits for the pace",
                 "two launches are rung while the pace lets none go",
                 "a launch is rung while a stream is being mended",
                 "ERROR reads QUEUE_FULL",
@@ -86,10 +86,8 @@ class Happenings:
         self._launches = 0
         self._rang = False
         self._last_command = False
-        #: Launches that were rung since the pace let one go; whether one was two cycles ago, and
-        #: in the cycle before.
+        #: Launches that were rung since the pace let one go.
         self._held = 0
-        self._launch_before = self._launch_then = False
         self._closing = Closing()
         #: The write that commits, and the read that is sampled.
         self._acting = {"write": WRITE.unpack(0), "read": READ.unpack(0)}
@@ -175,10 +173,8 @@ class Happenings:
         self._count(
             "a launch is rung while a stream is being mended", launch and inputs["clearing"]
         )
-        again = self._rang and self._launch_before and not inputs["launch__ready"]
-        self._count("a launch is shown no more because a doorbell is rung", again)
-        self._launch_before = self._launch_then
-        self._launch_then = launch
+        waits = self._held and self._rang and not launch
+        self._count("a doorbell is rung while a launch waits for the pace", waits)
 
     def _see_read(self, outputs):
         asked = self._asked[0]

@@ -59,7 +59,7 @@ class Surroundings:
         self._sinks = {name: context.sink(name) for name in KINDS}
         slow = (0.0, 0.0, 0.02, 0.5)
         self._paces |= {f"{name}_answered": Pace(context.case.rng(name), slow) for name in KINDS}
-        full = (0.0, 0.1, 0.9, 1.0)
+        full = (0.2, 0.9, 1.0, 1.0)
         self._paces |= {name: Pace(context.case.rng(name), full) for name in ("records", "room")}
         self._paces["clearing"] = Pace(context.case.rng("clearing"), rare)
         self._restart()
@@ -142,11 +142,12 @@ class Surroundings:
         # An answer comes at any time, and often in the cycle of a judgement, or beside another one.
         judged = self._rings[1] is not None and rng.random() < 0.3
         together = rng.random() < 0.02
-        for name in KINDS:
+        for name in rng.sample(KINDS, len(KINDS)):
             answers = self._paces[f"{name}_answered"]() or judged or together
             if answers and self._unanswered[name]:
                 self._unanswered[name] -= 1
                 inputs[f"{name}_answer"] = self._answer(name)
+                together |= rng.random() < 0.5
             self._unanswered[name] += self._sinks[name].taken is not None
         return inputs
 
