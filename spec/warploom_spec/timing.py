@@ -139,6 +139,7 @@ class Timing:
     ranges_freed: int = _of("ResourceRanges: a report to the first decision that sees its range.")
     warp_first: int = _of("BlockToWarps: ``offer`` to the block's first warp.")
     warps_end: int = _of("BlockToWarps: a block's last end to its report.")
+    offer_queue: int = _of("OfferQueue: ``offer`` to ``first``, if no block waits.")
     block_start: int = _of("BlockAtATime: ``offer`` to ``start``.")
     block_end: int = _of("BlockAtATime: ``done`` or a kill to the report.")
     stall_counter_bits: int = _of("Widths of those counters.", default=32)
@@ -226,6 +227,7 @@ def timing(config: Config) -> Timing:
         ranges_freed=2,
         warp_first=1,
         warps_end=2,
-        block_start=1,
+        offer_queue=2,
+        block_start=3,
         block_end=1,
     )

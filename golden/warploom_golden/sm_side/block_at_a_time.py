@@ -1,21 +1,14 @@
 """Cycle model of BlockAtATime: blocks for a core that runs one from start to done."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from warploom_golden.sm_side.launch_words import LaunchWords
+from warploom_golden.sm_side.offer_queue import OfferQueue
+from warploom_golden.sm_side.report_queue import ReportQueue
 from warploom_spec import layouts
 from warploom_spec.config import Config
 from warploom_spec.errors import BlockStatus
-
-
-@dataclass(frozen=True)
-class Running:
-    """The block that runs: its `block_offer`, place, slot and threads."""
-
-    payload: int
-    place: int
-    slot: int
-    threads: int
+from warploom_spec.resident_packets import resident_block
 
 
 class BlockAtATime:
@@ -30,53 +23,66 @@ class BlockAtATime:
     """
 
     def __init__(self, config: Config):
-        self._words = layouts.launch_words(config)
-        self._offer = layouts.block_offer(config)
+        self._block = resident_block(config)
         self._block_report = layouts.block_report(config)
+        self._queue = OfferQueue(config)
+        self._words = LaunchWords(config)
+        self._reports = ReportQueue(config)
         self.reset()
 
     def reset(self) -> None:
-        """Forget the block."""
-        self._running: Running | None = None
-        #: Payload of `report`.
-        self._report: int | None = None
+        """Forget all blocks."""
+        for part in (self._queue, self._words, self._reports):
+            part.reset()
+        #: The block that runs.
+        self._running: int | None = None
 
     def outputs(self, inputs: Mapping[str, int]) -> dict[str, int | None]:
         """Return the outputs of this cycle, which depend on no input."""
         del inputs
-        block = self._running
+        runs = int(self._running is not None)
+        words: int | None = None
+        if self._running is not None:
+            asked = {"asked__0": self._stream(self._running)}
+            words = self._words.outputs(asked)["told__0"]
         return {
-            "offer__ready": int(block is None),
-            "report__valid": int(self._report is not None),
-            "report__payload": self._report,
-            "core_reset": int(block is None),
-            "start": int(block is not None),
-            "block": block.payload if block else None,
-            "thread_count": block.threads if block else None,
+            **self._reports.outputs(),
+            "core_reset": 1 - runs,
+            "start": runs,
+            "running": self._running,
+            "running_words": words,
         }
 
     def tick(self, inputs: Mapping[str, int]) -> None:
         """Advance by one clock edge."""
-        block = self._running or self._offered(inputs)
-        self._report = None
-        if block is None:
-            return
-        status = self._status(block, inputs)
-        self._running = block if status is None else None
-        if status is not None:
-            self._report = self._block_report.pack({"slot": block.slot, "status": status})
+        over = self._over(inputs)
+        asks = {**inputs, "take": 0, "dropped__ready": int(over is None)}
+        first = self._queue.outputs(asks)["first"]
+        if self._running is None and first is not None:  # 1
+            asks["take"] = int(not inputs["kill"] >> self._stream(first) & 1)
+        dropped = self._queue.outputs(asks)["dropped__payload"]
+        if over is not None:
+            self._running = None
+        if asks["take"]:
+            self._running = first
+        self._reports.tick(inputs, over, dropped)
+        self._queue.tick(asks)
+        heard = {"stream": self._stream(inputs["block"])}
+        self._words.tick({**inputs, **heard})
 
-    def _offered(self, inputs: Mapping[str, int]) -> Running | None:
-        """Return the block that transfers in this cycle (1, 2)."""
-        if not inputs["offer__valid"]:
+    def _stream(self, block: int) -> int:
+        return self._block.unpack(block)["stream"]
+
+    def _over(self, inputs: Mapping[str, int]) -> int | None:
+        """Return the report of the block that ends in this cycle (3)."""
+        if self._running is None:
             return None
-        payload = inputs["offer__payload"]
-        offer = self._offer.unpack(payload)
-        words = self._words.unpack(inputs[f"words__{offer['place']}"])
-        return Running(payload, offer["place"], offer["slot"], words["threads"])
-
-    def _status(self, block: Running, inputs: Mapping[str, int]) -> BlockStatus | None:
-        """Return how a block ends in this cycle, None if it goes on (1, 3)."""
-        if self._running and inputs["done"]:
-            return BlockStatus.FAULT if inputs["fault"] else BlockStatus.OK
-        return BlockStatus.KILLED if inputs["kill"] >> block.place & 1 else None
+        killed = inputs["kill"] >> self._stream(self._running) & 1
+        if inputs["done"]:
+            status = BlockStatus.FAULT if inputs["fault"] else BlockStatus.OK
+        elif killed:
+            status = BlockStatus.KILLED
+        else:
+            return None
+        slot = self._block.unpack(self._running)["slot"]
+        return self._block_report.pack({"slot": slot, "status": status})

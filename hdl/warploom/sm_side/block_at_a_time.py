@@ -4,10 +4,13 @@ from typing import Any
 
 from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import stream, wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import In, Out, connect, flipped
 
+from warploom.sm_side.launch_words import LaunchWords
+from warploom.sm_side.offer_queue import OfferQueue
+from warploom.sm_side.report_queue import ReportQueue
 from warploom_spec import BlockStatus, Config, layouts
-from warploom_spec.layouts import PLACES
+from warploom_spec.resident_packets import resident_block
 
 
 class BlockAtATime(wiring.Component):
@@ -19,34 +22,36 @@ class BlockAtATime(wiring.Component):
         The front end's.
     """
 
+    offer: Signal
+    block: Any
     words: Any
     kill: Signal
-    offer: stream.Interface
     report: stream.Interface
     core_reset: Signal
     start: Signal
-    block: Any
-    thread_count: Signal
+    running: Any
+    running_words: Any
     done: Signal
     fault: Signal
 
     def __init__(self, config: Config) -> None:
-        offer = layouts.block_offer(config).layout()
+        self._config = config
+        block = resident_block(config).layout()
+        words = layouts.launch_words(config).layout()
         super().__init__(
             {
-                # Launch words and a kill bit for each place, as at the SM's port.
-                "words": In(layouts.launch_words(config).layout()).array(PLACES),
-                "kill": In(PLACES),
-                # Blocks; `ready` is 1 while none runs.
-                "offer": In(stream.Signature(offer)),
-                # How blocks ended; `ready` is not read.
+                # The SM's port.
+                "offer": In(1),
+                "block": In(block),
+                "words": In(words),
+                "kill": In(1 << config.stream_bits),
                 "report": Out(stream.Signature(layouts.block_report(config).layout())),
                 # The core is in reset while no block runs.
                 "core_reset": Out(1),
                 "start": Out(1),
-                # The block that runs, and its threads.
-                "block": Out(offer),
-                "thread_count": Out(config.threads_bits),
+                # The block that runs, and its launch's words.
+                "running": Out(block),
+                "running_words": Out(words),
                 # The block has ended, and whether it failed.
                 "done": In(1),
                 "fault": In(1),
@@ -57,25 +62,35 @@ class BlockAtATime(wiring.Component):
         """Build the block."""
         del platform
         m = Module()
-        offer, report = self.offer.payload, self.report
-        threads = Mux(offer.place, self.words[1].threads, self.words[0].threads)
-        m.d.comb += [self.offer.ready.eq(~self.start), self.core_reset.eq(~self.start)]
-        m.d.sync += report.valid.eq(0)
-        with m.If(self.start):
-            killed = self.kill.bit_select(self.block.place, 1)
-            status = Mux(self.fault, BlockStatus.FAULT, BlockStatus.OK)
-            m.d.sync += report.payload.slot.eq(self.block.slot)
-            m.d.sync += report.payload.status.eq(Mux(self.done, status, BlockStatus.KILLED))
-            with m.If(self.done | killed):
-                m.d.sync += [self.start.eq(0), report.valid.eq(1)]
-        with m.Elif(self.offer.valid):
-            killed = self.kill.bit_select(offer.place, 1)
-            m.d.sync += [
-                self.block.eq(offer),
-                self.thread_count.eq(threads),
-                self.start.eq(~killed),
-                report.valid.eq(killed),
-                report.payload.slot.eq(offer.slot),
-                report.payload.status.eq(BlockStatus.KILLED),
-            ]
+        m.submodules.queue = queue = OfferQueue(self._config)
+        m.submodules.launch_words = launch_words = LaunchWords(self._config)
+        m.submodules.reports = reports = ReportQueue(self._config)
+        connect(m, queue.dropped, reports.dropped)
+        connect(m, reports.report, flipped(self.report))
+        m.d.comb += [
+            queue.offer.eq(self.offer),
+            queue.block.eq(self.block),
+            queue.kill.eq(self.kill),
+            launch_words.offer.eq(self.offer),
+            launch_words.stream.eq(self.block.stream),
+            launch_words.words.eq(self.words),
+            launch_words.asked[0].eq(self.running.stream),
+            self.running_words.eq(launch_words.told[0]),
+        ]
+
+        running = self.running
+        ends = Signal()
+        status = Mux(self.fault, BlockStatus.FAULT, BlockStatus.OK)
+        m.d.comb += [
+            self.core_reset.eq(~self.start),
+            queue.take.eq(~self.start & ~self.kill.bit_select(queue.first.stream, 1)),
+            ends.eq(self.start & (self.done | self.kill.bit_select(running.stream, 1))),
+            reports.over_valid.eq(ends),
+            reports.over.slot.eq(running.slot),
+            reports.over.status.eq(Mux(self.done, status, BlockStatus.KILLED)),
+        ]
+        with m.If(ends):
+            m.d.sync += self.start.eq(0)
+        with m.If(queue.take & queue.first_valid):
+            m.d.sync += [self.start.eq(1), running.eq(queue.first)]
         return m
