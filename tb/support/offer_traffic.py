@@ -82,7 +82,7 @@ class OfferTraffic:
         for stream, launch in list(self.launches.items()):
             if not launch.out and (launch.killed or not launch.left) and rng.random() < 0.1:
                 del self.launches[stream]
-            elif rng.random() < 0.01:
+            elif rng.random() < 0.015:
                 launch.killed = True
                 # Some offers were decided already.
                 launch.left = min(launch.left, rng.randrange(3))
