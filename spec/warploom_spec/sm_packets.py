@@ -1,6 +1,6 @@
 """Packets between the blocks that stand before a core, and the core."""
 
-from warploom_spec import layouts
+from warploom_spec import resident_packets
 from warploom_spec.config import Config
 from warploom_spec.errors import BlockStatus
 from warploom_spec.layouts import STATUS_BITS
@@ -13,7 +13,7 @@ def placed_block(config: Config) -> Packet:
     return Packet(
         "placed_block",
         (
-            *layouts.block_offer(config).fields,
+            *resident_packets.resident_block(config).fields,
             *(
                 Field(
                     f"{r.name}_first",
@@ -35,7 +35,6 @@ def warp_start(config: Config) -> Packet:
             Field("warp", config.warps_bits, "its number in the block"),
             Field("mask", config.warp_size, "lanes that are threads"),
             Field("row", config.index_address_bits, "row of its packed indices"),
-            Field("indices", int(config.makes_indices), "1: it has packed indices"),
         ),
     )
 

@@ -36,7 +36,7 @@ def test_each_block_is_reported_once_with_its_worst_status(seed):
     traffic = WarpsTraffic(config_of("tiny"), random.Random(seed))
     record(Model(config_of("tiny")), traffic, 6000)
     assert traffic.counts["launches"] > 10
-    assert all(traffic.counts[name] > 3 for name in ("OK", "FAULT", "KILLED", "dropped"))
+    assert all(traffic.counts[name] > 3 for name in ("OK", "FAULT", "KILLED", "dropped", "not begun"))
 
 
 @pytest.mark.parametrize(
@@ -82,8 +82,11 @@ WRONG = {
     "the warp before's row": Change(
         BlockToWarps, "_hand_on", "warp.row.eq(warp.row + 1)", "warp.row.eq(warp.row)"
     ),
-    "indices beyond the last": Change(
-        BlockToWarps, "_hand_on", "m.d.sync += warp.indices.eq(0)", "m.d.sync += warp.indices.eq(1)"
+    "the block before's number of warps": Change(
+        BlockToWarps, "_count", "totals_write.data.eq(self.words.warps)", "totals_write.data.eq(1)"
+    ),
+    "every block is reported as OK": Change(
+        BlockToWarps, "elaborate", "reports.over.eq(self.over)", "reports.over.eq(self.over.slot)"
     ),
 }
 

@@ -42,12 +42,12 @@ def test_a_drop_does_not_wait_for_the_core(kind):
 
 @pytest.mark.rule("block_to_warps", 2, 3)
 @KINDS
-@pytest.mark.parametrize("place", [0, 1])
-def test_a_kill_drops_the_blocks_of_its_own_place_alone(kind, place):
-    """A and C have the place. B, of the killed one, is taken in 4 and dropped in 5."""
-    offers = [block(0, place), block(1, 1 - place), block(2, place)]
+@pytest.mark.parametrize("stream", [0, 1])
+def test_a_kill_drops_the_blocks_of_its_own_stream_alone(kind, stream):
+    """A and C have the stream. B, of the killed one, is taken in 4 and dropped in 5."""
+    offers = [block(0, stream), block(1, 1 - stream), block(2, stream)]
     ends = {12: ended(0, 3), 14: ended(2, 3)}
-    seen = played(kind, offers, 20, killed=range(20), kill=2 - place, ends=ends)
+    seen = played(kind, offers, 20, killed=range(20), kill=2 - stream, ends=ends)
     assert [(cycle, warp["slot"], warp["warp"]) for cycle, warp in warps_of(seen)] == [
         (1, 0, 0),
         (2, 0, 1),
@@ -62,7 +62,7 @@ def test_a_kill_drops_the_blocks_of_its_own_place_alone(kind, place):
 @pytest.mark.rule("block_to_warps", 2, 3)
 @KINDS
 def test_a_kill_counts_in_the_cycles_of_the_transfers_alone(kind):
-    """The place is killed in 0 to 2 and 5 to 7. A transfers in 3, its warps in 4, 8 and 9."""
+    """The stream is killed in 0 to 2 and 5 to 7. A transfers in 3, its warps in 4, 8 and 9."""
     word = block(1, registers_first=8, shared_first=20, bx=5)
     seen = played(
         kind,
@@ -85,7 +85,7 @@ def test_a_kill_counts_in_the_cycles_of_the_transfers_alone(kind):
 @pytest.mark.rule("block_to_warps", 3, 5)
 @KINDS
 def test_a_drop_that_waits_goes_on_after_the_kill(kind):
-    """B's warp 0 transfers in 5 while the place is killed, and A's ends hold the drop up to 8."""
+    """B's warp 0 transfers in 5 while the stream is killed, and A's ends hold the drop up to 8."""
     ends = {cycle: ended(0) for cycle in (6, 7, 8)} | {12: ended(1, 1, KILLED)}
     seen = played(kind, [block(0), block(1)], 16, killed=[5], ends=ends)
     assert [cycle for cycle, _ in warps_of(seen)] == [1, 2, 3, 5]
@@ -102,15 +102,6 @@ def test_counts_and_fates_stay_with_their_slots(kind):
     noise = ended(0, 1, FAULT)
     seen = played(kind, [block(0), block(1), block(2)], 40, ends=ends, noise=noise)
     assert reports_of(seen) == [(33, 2, KILLED), (34, 0, OK), (35, 1, FAULT)]
-
-
-@pytest.mark.rule("block_to_warps", 6)
-@KINDS
-def test_a_report_does_not_wait_for_its_ready(kind):
-    """The dispatcher always takes it, so `ready` is not read: the report stands for one cycle."""
-    ends = {5: ended(1, 3), 9: ended(2, 3)}
-    seen = played(kind, [block(1), block(2)], 15, ends=ends, report_ready=0)
-    assert seen.cycles("report__valid") == [7, 11]
 
 
 @pytest.mark.rule("block_to_warps", 1, 6)
@@ -160,11 +151,16 @@ WRONG = {
             ),
         ),
     ),
-    "the kill of any place drops": WrongRule(
-        test_a_kill_drops_the_blocks_of_its_own_place_alone,
+    "the kill of any stream drops": WrongRule(
+        test_a_kill_drops_the_blocks_of_its_own_stream_alone,
         (
-            Change(BlockToWarps, "_hand_on", "self.kill.bit_select(place, 1)", "self.kill.any()"),
-            Change(model_module, "_is_killed", 'inputs["kill"] >> place & 1', 'inputs["kill"]'),
+            Change(
+                BlockToWarps,
+                "_hand_on",
+                "self.kill.bit_select(Mux(held, self.block.stream, offer.stream), 1)",
+                "self.kill.any()",
+            ),
+            Change(model_module, "_is_killed", 'inputs["kill"] >> stream & 1', 'inputs["kill"]'),
         ),
         (0,),
     ),
@@ -182,14 +178,14 @@ WRONG = {
             Change(
                 BlockToWarps,
                 "_hand_on",
-                "killed.eq(self.kill.bit_select(place, 1))",
-                "killed.eq(self.kill.bit_select(place, 1) | met)",
+                "offer.stream), 1)),",
+                "offer.stream), 1) | met),",
             ),
             Change(
                 Model,
                 "_hand_on",
-                '_is_killed(held.fields["place"], inputs)',
-                'getattr(held, "met", 0) or _is_killed(held.fields["place"], inputs)',
+                '_is_killed(held.fields["stream"], inputs)',
+                'getattr(held, "met", 0) or _is_killed(held.fields["stream"], inputs)',
             ),
             Change(
                 Model,
@@ -197,12 +193,12 @@ WRONG = {
                 "    self._cycle += 1",
                 "    if held and not inputs['warp__ready']:\n"
                 "        held.met = getattr(held, 'met', 0) or "
-                "_is_killed(held.fields['place'], inputs)\n"
+                "_is_killed(held.fields['stream'], inputs)\n"
                 "    self._cycle += 1",
             ),
         ),
     ),
-    "a block that is dropped goes on once its place is not killed": WrongRule(
+    "a block that is dropped goes on once its stream is not killed": WrongRule(
         test_a_drop_that_waits_goes_on_after_the_kill,
         (
             Change(
@@ -224,24 +220,6 @@ WRONG = {
             ),
         ),
     ),
-    "a report waits until it is taken": WrongRule(
-        test_a_report_does_not_wait_for_its_ready,
-        (
-            Change(
-                BlockToWarps,
-                "_count",
-                "m.d.sync += [\n        self.report.valid",
-                "with m.If((counted_valid & over) | ~self.report.valid | self.report.ready): "
-                "m.d.sync += [\n        self.report.valid",
-            ),
-            Change(
-                Model,
-                "tick",
-                "if self._ended else None",
-                "if self._ended else None if inputs['report__ready'] else self._report",
-            ),
-        ),
-    ),
     "the status of `ended` counts without `ended_valid`": WrongRule(
         test_counts_and_fates_stay_with_their_slots,
         (
@@ -253,10 +231,12 @@ WRONG = {
             ),
             Change(
                 Model,
-                "_count",
-                "max(slot.fate, end.status, key=RANKS.index)",
-                "max(slot.fate, end.status, "
-                "BlockStatus.of(self._end.unpack(inputs['ended'])['status']), key=RANKS.index)",
+                "tick",
+                "    self._count(self._ended)",
+                "    said = BlockStatus.of(self._end.unpack(inputs['ended'])['status'])\n"
+                "        slot = self._slots[self._ended.slot]\n"
+                "        slot.fate = max(slot.fate, said, key=RANKS.index)\n"
+                "        self._count(self._ended)",
             ),
         ),
     ),

@@ -19,8 +19,8 @@ OK, FAULT, KILLED = BlockStatus
 THREE = {"warps": 3, "last_mask": 0b11}
 
 
-def block(slot, place=0, config=TINY, **fields):
-    return packed(sm_packets.placed_block(config), slot=slot, place=place, **fields)
+def block(slot, stream=0, config=TINY, **fields):
+    return packed(sm_packets.placed_block(config), slot=slot, stream=stream, **fields)
 
 
 def ended(slot, warps=1, status=OK, config=TINY):
@@ -41,34 +41,41 @@ def played(
     first=0,
     kill=3,
     noise=0,
-    report_ready=1,
+    reports_wait=(),
+    dropped=(),
     resets=(),
 ):
     """Run the model; cycle 0 is the first one after the boot.
 
     Offers come from the cycle `first` on, and the recording begins with it. `ends` are payloads of
     `ended` by cycle; it is `noise` while it is not valid. `kill` has its level in the cycles
-    `killed`: both places. `resets` are cycles with a reset of a resettable block.
+    `killed`: the streams 0 and 1, whose launches are `launches`. No report is taken in the cycles
+    `reports_wait`. `dropped` are slots by cycle. `resets` are cycles with a reset of a resettable
+    block.
     """
-    ends = dict(ends)
+    ends, dropped = dict(ends), dict(dropped)
     words = [packed(layouts.launch_words(config), **fields) for fields in launches]
+    unpack = sm_packets.placed_block(config).unpack
     boot = timing(config).boot
 
     def inputs(cycle):
         cycle -= boot
+        waiting = sender.waiting["offer"]
         return {
-            "words__0": words[0],
-            "words__1": words[1],
+            "words": words[unpack(waiting[0])["stream"]] if waiting else 0,
             "kill": kill if cycle in killed else 0,
+            "dropped__valid": int(cycle in dropped),
+            "dropped__payload": dropped.get(cycle, 0),
             "offer__hold": int(cycle < first or cycle in hold),
-            "report__ready": report_ready,
+            "report__ready": int(cycle not in reports_wait),
             "warp__ready": int(cycle not in refused),
             "ended": ends.get(cycle, noise),
             "ended_valid": int(cycle in ends),
             "reset_now": int(cycle in resets),
         }
 
-    seen = record(made(block_of, config), Sender({"offer": offers}, inputs), boot + cycles)
+    sender = Sender({"offer": offers}, inputs)
+    seen = record(made(block_of, config), sender, boot + cycles)
     del seen.inputs[: boot + first], seen.outputs[: boot + first]
     return seen
 
@@ -98,7 +105,7 @@ PAGE = """
     warp          .   A0  A1  A1  A2  .   .   B0  B1  .   .   .   .   .   .
     warp.ready    1   1   0   1   1   1   1   1   1   1   1   1   1   1   1
     mask          .   ff  ff  ff  03  .   .   ff  ff  .   .   .   .   .   .
-    kill[place]   0   0   0   0   0   0   0   0   1   1   1   1   1   1   1
+    kill[0]       0   0   0   0   0   0   0   0   1   1   1   1   1   1   1
     ended         .   .   .   A   .   A   A   .   .   .   .   .   B   .   .
     warps         .   .   .   1   .   1   1   .   .   .   .   .   2   .   .
     status        .   .   .   OK  .   OK  OK  .   .   .   .   .  KIL  .   .
@@ -119,7 +126,7 @@ def test_the_page_s_cycles(play):
             for cycle, name in enumerate(table["ended"])
             if name != NONE
         },
-        killed=[cycle for cycle, level in enumerate(table["kill[place]"]) if level == "1"],
+        killed=[cycle for cycle, level in enumerate(table["kill[0]"]) if level == "1"],
         refused=[cycle for cycle, ready in enumerate(table["warp.ready"]) if ready == "0"],
         hold=[*range(1, 6), *range(7, 9)],
     )
@@ -170,14 +177,10 @@ def test_a_block_of_one_warp_has_the_lanes_of_last_mask(play):
 
 
 @pytest.mark.rule("block_to_warps", 4)
-def test_rows_wrap_and_warps_at_or_beyond_index_warps_have_no_indices(play):
+def test_rows_wrap(play):
     """The memory of `tiny` has 64 rows."""
-    seen = play([block(0, index_address=62, index_warps=2)], 5)
-    assert [(warp["row"], warp["indices"]) for _, warp in warps_of(seen)] == [
-        (62, 1),
-        (63, 1),
-        (0, 0),
-    ]
+    seen = play([block(0, index_address=62)], 5)
+    assert [warp["row"] for _, warp in warps_of(seen)] == [62, 63, 0]
 
 
 def test_without_an_index_memory_warps_have_no_row(play):
@@ -186,16 +189,16 @@ def test_without_an_index_memory_warps_have_no_row(play):
     assert [warp["warp"] for _, warp in warps_of(seen, config)] == [0, 1, 2]
 
 
-def test_block_shows_the_ranges_and_the_place(play):
-    word = block(1, place=1, registers_first=8, shared_first=20, bx=5)
+def test_block_shows_the_ranges_and_the_stream(play):
+    word = block(1, stream=1, registers_first=8, shared_first=20, bx=5)
     seen = play([word], 5)
     assert seen.cycles("warp__valid") == [1, 2, 3]
     assert seen.port("block")[1:4] == [word] * 3
 
 
 @pytest.mark.rule("block_to_warps", 3, 5)
-def test_a_refused_warp_stays_while_its_place_is_killed(play):
-    """Warp 1 stands to 8. The place is killed from 4 on, so warp 2 is dropped in 9."""
+def test_a_refused_warp_stays_while_its_stream_is_killed(play):
+    """Warp 1 stands to 8. The stream is killed from 4 on, so warp 2 is dropped in 9."""
     seen = play([block(1)], 15, refused=range(2, 8), killed=range(4, 15), ends={10: ended(1, 2)})
     assert [cycle for cycle, _ in warps_of(seen)] == [1, 8]
     assert len(set(seen.port("warp__payload")[2:9])) == 1
@@ -213,7 +216,7 @@ def test_the_last_warp_s_transfer_while_killed_drops_nothing(play):
 
 @pytest.mark.rule("block_to_warps", 5)
 def test_a_drop_waits_while_the_core_s_ends_count(play):
-    """A's warps end in 5 to 7. B is taken in 4 while its place is killed, and dropped in 8."""
+    """A's warps end in 5 to 7. B is taken in 4 while its stream is killed, and dropped in 8."""
     ends = {cycle: ended(1) for cycle in (5, 6, 7)}
     seen = play([block(1), block(2)], 15, killed=range(4, 15), ends=ends)
     assert [cycle for cycle, _ in seen.transfers("offer")] == [0, 4]
@@ -268,8 +271,27 @@ def test_a_fault_before_a_drop_wins(play):
     assert reports_of(seen) == [(6 + WARPS_END, 1, FAULT)]
 
 
-def test_places_have_their_own_number_of_warps(play):
+def test_blocks_have_their_own_launch_s_number_of_warps(play):
     launches = ({"warps": 1, "last_mask": 1}, {"warps": 2, "last_mask": 3})
     ends = {4: ended(0), 5: ended(1), 6: ended(1)}
-    seen = play([block(0), block(1, place=1)], 12, launches=launches, ends=ends)
+    seen = play([block(0), block(1, stream=1)], 12, launches=launches, ends=ends)
     assert reports_of(seen) == [(4 + WARPS_END, 0, OK), (6 + WARPS_END, 1, OK)]
+
+
+@pytest.mark.rule("block_to_warps", 8)
+def test_reports_wait_in_the_order_of_the_ends_while_the_dispatcher_takes_none(play):
+    """Blocks go on meanwhile. `over` does not wait."""
+    ends = {5: ended(1, 3), 9: ended(2, 3)}
+    seen = play([block(1), block(2)], 24, ends=ends, reports_wait=range(20))
+    assert reports_of(seen) == [(20, 1, OK), (21, 2, OK)]
+    assert seen.cycles("over_valid") == [6, 10]
+    assert seen.cycles("report__valid")[0] == 5 + WARPS_END
+
+
+@pytest.mark.rule("block_to_warps", 8)
+def test_a_dropped_block_is_reported_as_killed_and_waits_for_an_end(play):
+    """Slot 3 is told in 6, in the cycle of A's `over`, and again in 7."""
+    seen = play([block(1)], 12, ends={5: ended(1, 3)}, dropped={2: 0, 6: 3, 7: 3})
+    assert [cycle for cycle, _ in seen.transfers("dropped")] == [2, 7]
+    assert reports_of(seen) == [(3, 0, KILLED), (5 + WARPS_END, 1, OK), (8, 3, KILLED)]
+    assert seen.cycles("over_valid") == [6]

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from warploom_golden.sm_side.report_queue import ReportQueue
 from warploom_spec import layouts, sm_packets
 from warploom_spec.config import Config
 from warploom_spec.errors import BlockStatus
@@ -49,9 +50,9 @@ class End:
 
 @dataclass
 class Slot:
-    """A block slot: its block's place, warps that have ended, and how."""
+    """A block slot: its block's warps, those that have ended, and how."""
 
-    place: int = 0
+    warps: int = 0
     ended: int = 0
     fate: BlockStatus = BlockStatus.OK
 
@@ -77,6 +78,7 @@ class BlockToWarps:
         self._start = sm_packets.warp_start(config)
         self._end = sm_packets.warp_end(config)
         self._block_report = layouts.block_report(config)
+        self._reports = ReportQueue(config)
         self.reset()
 
     def reset(self) -> None:
@@ -86,16 +88,17 @@ class BlockToWarps:
         self._slots = [Slot() for _ in range(self._slots_count)]
         #: The end of the cycle before.
         self._ended: End | None = None
-        #: Payload of `report`.
-        self._report: int | None = None
+        self._reports.reset()
 
     def outputs(self, inputs: Mapping[str, int]) -> dict[str, int | None]:
         """Return the outputs of this cycle."""
-        held = self._shown()
+        held, over = self._shown(), self._over()
         return {
             "offer__ready": int(self._is_booted() and self._held is None),  # 1, 2
-            "report__valid": int(self._report is not None),
-            "report__payload": self._report,
+            "dropped__ready": int(over is None),  # 8
+            **self._reports.outputs(),
+            "over_valid": int(over is not None),
+            "over": over,
             "warp__valid": int(held is not None),
             "warp__payload": self._warp_start(held) if held else None,
             "block": held.payload if held else None,
@@ -104,7 +107,10 @@ class BlockToWarps:
     def tick(self, inputs: Mapping[str, int]) -> None:
         """Advance by one clock edge; everything is judged by the state before it."""
         held = self._held
-        self._report = self._count(self._ended, inputs) if self._ended else None
+        dropped = inputs["dropped__payload"] if inputs["dropped__valid"] else None
+        self._reports.tick(inputs, self._over(), dropped)
+        if self._ended:
+            self._count(self._ended)
         self._ended = self._end_of(inputs)
         if held is None:
             if self._is_booted() and inputs["offer__valid"]:
@@ -132,7 +138,6 @@ class BlockToWarps:
                 "warp": warp,
                 "mask": held.last_mask if warp == held.warps - 1 else self._all_lanes,
                 "row": (held.fields["index_address"] + warp) % self._rows,
-                "indices": int(warp < held.fields["index_warps"]),
             }
         )
 
@@ -140,22 +145,21 @@ class BlockToWarps:
         """Hold the block that transfers (2)."""
         payload = inputs["offer__payload"]
         fields = self._block.unpack(payload)
-        place = fields["place"]
-        words = self._words.unpack(inputs[f"words__{place}"])
+        words = self._words.unpack(inputs["words"])
         self._held = Held(
             payload=payload,
             fields=fields,
             warps=words["warps"],
             last_mask=words["last_mask"],
             warp=0,
-            dropping=_is_killed(place, inputs),
+            dropping=_is_killed(fields["stream"], inputs),
         )
-        self._slots[fields["slot"]].place = place
+        self._slots[fields["slot"]].warps = words["warps"]
 
     def _hand_on(self, held: Held, inputs: Mapping[str, int]) -> None:
         """Go on from a warp that transfers (3)."""
         held.warp += 1
-        held.dropping = _is_killed(held.fields["place"], inputs)
+        held.dropping = _is_killed(held.fields["stream"], inputs)
         if held.warp == held.warps:
             self._held = None
 
@@ -171,17 +175,22 @@ class BlockToWarps:
             return None
         return End(held.fields["slot"], BlockStatus.KILLED, held.warps - held.warp)
 
-    def _count(self, end: End, inputs: Mapping[str, int]) -> int | None:
-        """Add an end to its slot; return the report if the block is over (6, 7)."""
-        slot = self._slots[end.slot]
-        words = self._words.unpack(inputs[f"words__{slot.place}"])
-        slot.ended += end.warps
-        slot.fate = max(slot.fate, end.status, key=RANKS.index)
-        if slot.ended != words["warps"]:
+    def _over(self) -> int | None:
+        """Return the report of the block that the end of the cycle before completes (6, 7)."""
+        end = self._ended
+        if end is None or self._slots[end.slot].ended + end.warps != self._slots[end.slot].warps:
             return None
-        fate, slot.ended, slot.fate = slot.fate, 0, BlockStatus.OK
+        fate = max(self._slots[end.slot].fate, end.status, key=RANKS.index)
         return self._block_report.pack({"slot": end.slot, "status": fate})
 
+    def _count(self, end: End) -> None:
+        """Add an end to its slot, which begins anew if its block is over (6)."""
+        slot = self._slots[end.slot]
+        slot.ended += end.warps
+        slot.fate = max(slot.fate, end.status, key=RANKS.index)
+        if slot.ended == slot.warps:
+            slot.ended, slot.fate = 0, BlockStatus.OK
 
-def _is_killed(place: int, inputs: Mapping[str, int]) -> bool:
-    return bool(inputs["kill"] >> place & 1)
+
+def _is_killed(stream: int, inputs: Mapping[str, int]) -> bool:
+    return bool(inputs["kill"] >> stream & 1)

@@ -5,17 +5,18 @@ from typing import Any
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import In, Out, connect, flipped
 
+from warploom.sm_side.report_queue import ReportQueue
 from warploom_spec import BlockStatus, Config, layouts, sm_packets, timing
-from warploom_spec.layouts import PLACES, STATUS_BITS
+from warploom_spec.layouts import STATUS_BITS
 
 
 class BlockToWarps(wiring.Component):
-    """Stand between the SM's port and a core that takes warps and says when one ends.
+    """Stand between OfferQueue and a core that takes warps and says when one ends.
 
     One block is held at a time, a warp a cycle. Ends are counted by slot. Warps that the core has
-    not got when its place is killed count as ends.
+    not got when its stream is killed count as ends.
 
     Parameters
     ----------
@@ -23,10 +24,13 @@ class BlockToWarps(wiring.Component):
         The front end's.
     """
 
+    offer: stream.Interface
     words: Any
     kill: Signal
-    offer: stream.Interface
+    dropped: stream.Interface
     report: stream.Interface
+    over: Any
+    over_valid: Signal
     warp: stream.Interface
     block: Any
     ended: Any
@@ -37,13 +41,18 @@ class BlockToWarps(wiring.Component):
         placed = sm_packets.placed_block(config).layout()
         super().__init__(
             {
-                # Launch words and a kill bit for each place, as at the SM's port.
-                "words": In(layouts.launch_words(config).layout()).array(PLACES),
-                "kill": In(PLACES),
-                # Blocks; `ready` is 1 while none is held.
+                # Blocks; `ready` is 1 while none is held. The words are those of this block.
                 "offer": In(stream.Signature(placed)),
-                # How blocks ended; `ready` is not read.
+                "words": In(layouts.launch_words(config).layout()),
+                # As at the SM's port.
+                "kill": In(1 << config.stream_bits),
+                # Slots of blocks that were killed before they came here.
+                "dropped": In(stream.Signature(config.slot_bits)),
+                # The SM's port: how blocks ended.
                 "report": Out(stream.Signature(layouts.block_report(config).layout())),
+                # A pulse: a block that came here is over.
+                "over": Out(layouts.block_report(config).layout()),
+                "over_valid": Out(1),
                 # Warps for the core, and their block.
                 "warp": Out(stream.Signature(sm_packets.warp_start(config).layout())),
                 "block": Out(placed),
@@ -84,6 +93,10 @@ class BlockToWarps(wiring.Component):
         with m.If(drops):
             m.d.sync += [dropping.eq(0), held.eq(0)]
         self._count(m, end, valid, booting, boot)
+        m.submodules.reports = reports = ReportQueue(self._config)
+        connect(m, flipped(self.dropped), reports.dropped)
+        connect(m, reports.report, flipped(self.report))
+        m.d.comb += [reports.over.eq(self.over), reports.over_valid.eq(self.over_valid)]
         return m
 
     def _boot(self, m: Module) -> tuple[Value, Value]:
@@ -102,37 +115,36 @@ class BlockToWarps(wiring.Component):
         offer, warp = self.offer.payload, self.warp.payload
         takes = Signal()
         moves = Signal()
-        place = Signal()
         killed = Signal()
-        words: Any = Signal(self.words[0].shape())
+        last_mask = Signal(self._config.warp_size)
         following = Signal.like(left)
         m.d.comb += [
             takes.eq(self.offer.valid & self.offer.ready),
             moves.eq(self.warp.valid & self.warp.ready),
-            place.eq(Mux(held, self.block.place, offer.place)),
-            killed.eq(self.kill.bit_select(place, 1)),
-            words.eq(Mux(place, self.words[1], self.words[0])),
-            following.eq(Mux(held, left - 1, words.warps)),
+            killed.eq(self.kill.bit_select(Mux(held, self.block.stream, offer.stream), 1)),
+            following.eq(Mux(held, left - 1, self.words.warps)),
             warp.slot.eq(self.block.slot),
         ]
         with m.If(takes):
-            m.d.sync += [self.block.eq(offer), held.eq(1), warp.warp.eq(0)]
+            m.d.sync += [
+                self.block.eq(offer),
+                last_mask.eq(self.words.last_mask),
+                held.eq(1),
+                warp.warp.eq(0),
+            ]
             if self._config.makes_indices:
-                m.d.sync += [
-                    warp.row.eq(offer.index_address),
-                    warp.indices.eq(offer.index_warps.any()),
-                ]
+                m.d.sync += warp.row.eq(offer.index_address)
         with m.If(moves):
             m.d.sync += warp.warp.eq(warp.warp + 1)
             if self._config.makes_indices:
                 m.d.sync += warp.row.eq(warp.row + 1)
-                with m.If(warp.warp + 1 == self.block.index_warps):
-                    m.d.sync += warp.indices.eq(0)
         with m.If(takes | moves):
             last = following == 1
             m.d.sync += [
                 left.eq(following),
-                warp.mask.eq(words.last_mask | (~last).replicate(len(warp.mask))),
+                warp.mask.eq(
+                    Mux(held, last_mask, self.words.last_mask) | (~last).replicate(len(warp.mask))
+                ),
             ]
             with m.If(moves & (left == 1)):
                 m.d.sync += [held.eq(0), self.warp.valid.eq(0)]
@@ -145,11 +157,11 @@ class BlockToWarps(wiring.Component):
         depth = 1 << config.slot_bits
         entry = data.StructLayout({"warps": config.warps_bits, "status": STATUS_BITS})
         counts: Memory = Memory(shape=entry, depth=depth, init=[])
-        places: Memory = Memory(shape=1, depth=depth, init=[])
+        totals: Memory = Memory(shape=config.warps_bits, depth=depth, init=[])
         m.submodules.counts = counts
-        m.submodules.places = places
-        places_write = places.write_port()
-        place = places.read_port(domain="comb")
+        m.submodules.totals = totals
+        totals_write = totals.write_port()
+        total_read = totals.read_port(domain="comb")
         write = counts.write_port()
         read = counts.read_port(domain="comb")
 
@@ -158,24 +170,21 @@ class BlockToWarps(wiring.Component):
         counted_valid = Signal()
         before: Any = Signal(entry)
         last = Signal(config.warps_bits)
-        # `last` for each place: the slot's place is known later than how many have ended.
-        lasts = [Signal(config.warps_bits, name=f"last_{p}") for p in range(PLACES)]
         # The count after it, in the next cycle.
         total: Any = Signal(entry)
         over = Signal()
         m.d.comb += [
-            places_write.addr.eq(self.offer.payload.slot),
-            places_write.data.eq(self.offer.payload.place),
-            places_write.en.eq(self.offer.valid & self.offer.ready),
-            place.addr.eq(end.slot),
+            totals_write.addr.eq(self.offer.payload.slot),
+            totals_write.data.eq(self.words.warps),
+            totals_write.en.eq(self.offer.valid & self.offer.ready),
+            total_read.addr.eq(end.slot),
             read.addr.eq(end.slot),
-            *(lasts[p].eq(self.words[p].warps - end.warps) for p in range(PLACES)),
         ]
         m.d.sync += [
             counted.eq(end),
             counted_valid.eq(valid),
             before.eq(read.data),
-            last.eq(Mux(place.data, lasts[1], lasts[0])),
+            last.eq(total_read.data - end.warps),
         ]
         # Two ends of one block follow each other: the first one's count is not in the memory yet.
         with m.If(counted_valid & (counted.slot == end.slot)):
@@ -189,8 +198,8 @@ class BlockToWarps(wiring.Component):
             write.en.eq(booting | counted_valid),
         ]
         fault, killed = total.status
-        m.d.sync += [
-            self.report.valid.eq(counted_valid & over),
-            self.report.payload.slot.eq(counted.slot),
-            self.report.payload.status.eq(Cat(fault, killed & ~fault)),
+        m.d.comb += [
+            self.over_valid.eq(counted_valid & over),
+            self.over.slot.eq(counted.slot),
+            self.over.status.eq(Cat(fault, killed & ~fault)),
         ]
