@@ -56,7 +56,7 @@ def case(config, seed, cycles=1500, **options):
 
 
 def hurried_case(config, seed, cycles=1500):
-    """Return a run in which a place's next launch comes while blocks of the last one are out."""
+    """Return a run in which a stream's next launch comes while blocks of the last one are out."""
     return case(config, seed, cycles, hurries=True)
 
 

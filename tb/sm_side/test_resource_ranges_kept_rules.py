@@ -32,8 +32,8 @@ def test_a_row_reaches_as_far_as_ever_while_one_block_has_a_range_in_it(kind, co
 @pytest.mark.rule("resource_ranges", 3)
 @KINDS
 def test_a_row_that_begins_anew_has_no_free_ranges(kind):
-    """Both blocks of place 0 have ended when those of place 1 come: rule 3 (a)."""
-    offers = [*blocks(2), *blocks(2, place=1, first=2)]
+    """Both blocks of stream 0 have ended when those of stream 1 come: rule 3 (a)."""
+    offers = [*blocks(2), *blocks(2, stream=1, first=2)]
     seen = played(kind, offers, 30, reports={8: 0, 9: 1}, hold=range(2, 20))
     assert ranges_of(seen)[2:] == [(25, 2, 0, 0), (26, 3, 1, 30)]
 
@@ -41,9 +41,9 @@ def test_a_row_that_begins_anew_has_no_free_ranges(kind):
 @pytest.mark.rule("resource_ranges", 2, 4)
 @KINDS
 def test_a_kill_takes_no_range_from_a_block_in_placed(kind):
-    """A1 stands at `o` from 6 to 12; its place is killed from 7 on, so A2 has no range.
+    """A1 stands at `o` from 6 to 12; its stream is killed from 7 on, so A2 has no range.
 
-    A1 is reported in 14. A block of the other place and of the same size gets A1's range.
+    A1 is reported in 14. A block of the other stream and of the same size gets A1's range.
     """
     offers = [*blocks(3), offer(1, 3)]
     seen = played(
@@ -111,7 +111,7 @@ def test_live_stays_as_a_block_comes_and_another_one_ends(kind):
 @pytest.mark.rule("resource_ranges", 1, 2, 3)
 @KINDS
 def test_a_size_is_that_of_the_words_in_the_cycle_of_the_transfer(kind):
-    """A0 transfers in 7 and A1 in 8, from which on the words of their place are others."""
+    """A0 transfers in 7 and A1 in 8, from which on the words of their stream are others."""
     seen = played(kind, blocks(2), 20, third=THIRD, hold=range(7))
     assert [cycle for cycle, _ in seen.transfers("offer")] == [7, 8]
     assert ranges_of(seen) == [(12, 0, 0, 0), (15, 1, 30, 54)]
@@ -123,7 +123,7 @@ def test_a_reset_forgets_blocks_rows_and_sizes(kind):
 
     Then a block of B's size comes. It needs a change, and its range is the first one of row 0.
     """
-    offers = [*blocks(2), *blocks(2, place=1, first=2), offer(0, 0), offer(1, 2)]
+    offers = [*blocks(2), *blocks(2, stream=1, first=2), offer(0, 0), offer(1, 2)]
     seen = played(
         lambda config: resettable(kind(config)),
         offers,
@@ -144,7 +144,7 @@ RESIZED = (
 )
 WITHOUT_RANGES = (
     "self._placed_block.pack((placed := self._placed_block.unpack(self._placed)) |"
-    " dict.fromkeys(('registers_first', 'shared_first') * (inputs['kill'] >> placed['place'] & 1)"
+    " dict.fromkeys(('registers_first', 'shared_first') * (inputs['kill'] >> placed['stream'] & 1)"
     ", 0))"
 )
 WRONG = {
@@ -173,7 +173,7 @@ WRONG = {
                 ResourceRanges,
                 "_place",
                 "Mux(ranged, read",
-                "Mux(ranged & ~self.kill.bit_select(self.o.payload.place, 1), read",
+                "Mux(ranged & ~self.kill.bit_select(self.o.payload.stream, 1), read",
             ),
             Change(
                 Model,
@@ -233,12 +233,6 @@ WRONG = {
     "a size is that of the words in the next cycle": WrongRule(
         test_a_size_is_that_of_the_words_in_the_cycle_of_the_transfer,
         (
-            Change(
-                ResourceRanges,
-                "_measure",
-                "Mux(self.offer.payload.place, self",
-                "Mux(arrived.place, self",
-            ),
             Change(
                 ResourceRanges,
                 "_measure",

@@ -9,9 +9,10 @@ from tb.support.sm_side_tables import NONE, named, packed, rows_of
 from warploom.sm_side import ResourceRanges
 from warploom_golden.sm_side import ResourceRanges as Model
 from warploom_spec import PRESETS, layouts, sm_packets, timing
+from warploom_spec.resident_packets import resident_block
 
 TINY = PRESETS["tiny"]
-#: Sizes of the page's example, by place: registers and shared memory are 8 and 20, 1 and 30.
+#: Sizes of the page's example, by stream: registers and shared memory are 8 and 20, 1 and 30.
 EXAMPLE = (
     {"warps": 2, "warp_registers": 4, "shared": 20},
     {"warps": 1, "warp_registers": 1, "shared": 30},
@@ -21,8 +22,8 @@ CHANGE = timing(TINY).ranges_change
 FREED = timing(TINY).ranges_freed
 
 
-def offer(place, slot, **fields):
-    return packed(layouts.block_offer(TINY), place=place, slot=slot, **fields)
+def offer(stream, slot, **fields):
+    return packed(resident_block(TINY), stream=stream, slot=slot, **fields)
 
 
 def reported(slot, status=0):
@@ -46,7 +47,7 @@ def played(
     """Run the model.
 
     `reports` are slots by cycle, all with one status. `killed` is the level of `kill`, and its
-    cycles. `third` is the size of place 0 from cycle 8 on. `resets` are cycles with a reset of a
+    cycles. `third` is the size of stream 0 from cycle 8 on. `resets` are cycles with a reset of a
     resettable block.
     """
     reports = dict(reports)
@@ -54,9 +55,10 @@ def played(
     later = packed(layouts.launch_words(TINY), **(third or sizes[0]))
 
     def inputs(cycle):
+        waiting = sender.waiting["offer"]
+        stream = unpack(waiting[0])["stream"] if waiting else 0
         return {
-            "words__0": words[0] if cycle < 8 else later,
-            "words__1": words[1],
+            "words": later if cycle >= 8 and not stream else words[stream],
             "kill": killed[0] if cycle in killed[1] else 0,
             "report": reported(reports.get(cycle, 0), status),
             "report_valid": int(cycle in reports),
@@ -65,7 +67,9 @@ def played(
             "reset_now": int(cycle in resets),
         }
 
-    return record(made(block_of, TINY), Sender({"offer": offers}, inputs), cycles)
+    unpack = resident_block(TINY).unpack
+    sender = Sender({"offer": offers}, inputs)
+    return record(made(block_of, TINY), sender, cycles)
 
 
 def ranges_of(seen):
@@ -75,8 +79,8 @@ def ranges_of(seen):
     return [(c, b["slot"], b["registers_first"], b["shared_first"]) for c, b in found]
 
 
-def blocks(count, place=0, first=0):
-    return [offer(place, first + n) for n in range(count)]
+def blocks(count, stream=0, first=0):
+    return [offer(stream, first + n) for n in range(count)]
 
 
 @pytest.fixture(params=[ResourceRanges, Model], ids=["rtl", "model"])
@@ -118,7 +122,7 @@ def test_the_page_s_cycles(play):
 
 
 def test_the_offer_s_fields_go_on_as_they_are(play):
-    given = {"bx": 7, "by": 6, "bz": 5, "task": 9, "index_address": 33, "index_warps": 2}
+    given = {"bx": 7, "by": 6, "bz": 5, "entry": 3, "index_address": 33, "warps": 2}
     seen = play([offer(0, 1, **given)], 8)
     ((_, word),) = seen.transfers("o")
     block = sm_packets.placed_block(TINY).unpack(word)
@@ -251,7 +255,7 @@ def test_a_killed_block_needs_no_change(play):
 
 @pytest.mark.rule("resource_ranges", 2, 6)
 def test_a_kill_lets_a_held_block_go_on(play):
-    """A2 is in *measured* from 6 on; its place is killed in 11."""
+    """A2 is in *measured* from 6 on; its stream is killed in 11."""
     seen = play(blocks(3), 20, sizes=({"shared": 30}, {}), killed=(1, range(11, 20)))
     assert ranges_of(seen)[2] == (13, 2, 0, 0)
     assert seen.cycles("held_back") == list(range(7, 13))
@@ -267,7 +271,7 @@ def test_a_killed_block_waits_for_room_in_placed_and_changes_nothing(play):
 
 @pytest.mark.rule("resource_ranges", 2, 3)
 def test_a_killed_block_leaves_in_a_settling_cycle(play):
-    """B's change is in 2, and its place is killed from 2 on. A has the size and needs no change."""
+    """B's change is in 2, and its stream is killed from 2 on. A has the size and needs no change."""
     sizes = ({"shared": 20}, {"shared": 20})
     seen = play([offer(1, 0), offer(0, 1)], 10, sizes=sizes, killed=(2, range(2, 10)))
     assert ranges_of(seen) == [(4, 0, 0, 0), (5, 1, 0, 0)]
@@ -317,7 +321,7 @@ def test_a_range_freed_in_the_cycle_of_a_change_is_on_no_stack(play):
     B1 is in *measured* from 17 on: no range of row 0 is on its stack. A1 ends in 20: row 0 has no
     block then, as A0 is counted out, too.
     """
-    offers = [*blocks(2), *blocks(2, place=1, first=2)]
+    offers = [*blocks(2), *blocks(2, stream=1, first=2)]
     sizes = ({"shared": 16}, {"shared": 24})
     seen = play(offers, 40, sizes=sizes, reports={13: 0, 20: 1}, hold=range(2, 12))
     assert ranges_of(seen)[2:] == [(17, 2, 32, 40), (24, 3, 32, 16)]

@@ -7,13 +7,15 @@ from dataclasses import dataclass, field
 
 from tb.support.sm_side_tables import drawn, packed
 from warploom_spec import Config, layouts, sm_packets
-from warploom_spec.layouts import PLACES
+from warploom_spec.resident_packets import resident_block
 from warploom_spec.resources import RANGED
 
 Ports = Mapping[str, int]
 Outputs = Mapping[str, int | None]
 #: From a report on, the dispatcher may offer the block's slot and its resources again.
 AGAIN = 2
+#: Streams that have launches.
+STREAMS = 2
 
 
 def size_of(words: Mapping[str, int]) -> tuple[int, ...]:
@@ -56,7 +58,7 @@ class RangesTraffic:
     kills : float
         Chance of a kill in a cycle.
     hurries : bool
-        Whether a place's next launch comes while blocks of the last one are out. No dispatcher does
+        Whether a stream's next launch comes while blocks of the last one are out. No dispatcher does
         this. Launches have few and small blocks then, so that those of three sizes meet on the SM,
         and no launch is killed.
     """
@@ -65,7 +67,7 @@ class RangesTraffic:
         self,
         config: Config,
         rng: random.Random,
-        resident: int = PLACES,
+        resident: int = STREAMS,
         kills: float = 0.01,
         *,
         hurries: bool = False,
@@ -78,25 +80,25 @@ class RangesTraffic:
         self._capacity = [r.capacity(config) for r in RANGED]
         self._packets = (
             layouts.launch_words(config),
-            layouts.block_offer(config),
+            resident_block(config),
             layouts.block_report(config),
             sm_packets.placed_block(config),
         )
         self._launches = 0
         # A launch after a reset now and then has the size of one before it.
-        self._words = [dict.fromkeys(("warps", "warp_registers", "shared"), 1)] * PLACES
+        self._words = [dict.fromkeys(("warps", "warp_registers", "shared"), 1)] * STREAMS
         self.reset()
 
     def reset(self) -> None:
         """Forget all launches."""
         self._cycle = 0
-        self._places: list[Launch | None] = [None] * PLACES
+        self._streams: list[Launch | None] = [None] * STREAMS
         #: Slots with the first cycle in which each may be offered, and the units used by each.
         self._free = deque((slot, 0) for slot in range(self._config.block_slots))
         self._used: dict[int, tuple[int, ...]] = {}
         self._returns: deque[tuple[int, int]] = deque()
         self._offer: tuple[int, int] | None = None
-        #: Place by slot of blocks in the core.
+        #: Stream by slot of blocks in the core.
         self._running: dict[int, int] = {}
         self._refused: int | None = None
         self._inputs: Ports = {}
@@ -115,12 +117,13 @@ class RangesTraffic:
         self._begin_and_kill()
         if self._offer is None and self._rng.random() < self._offers:
             self._offer = self._next_offer()
-        kill = sum(1 << p for p, launch in enumerate(self._places) if launch and launch.killed)
+        kill = sum(1 << p for p, launch in enumerate(self._streams) if launch and launch.killed)
         ready = self._rng.random() < self._takes
         reported = self._reported(ready)
         words, block_offer, block_report, _ = self._packets
+        stream = block_offer.unpack(self._offer[1])["stream"] if self._offer else 0
         self._inputs = {
-            **{f"words__{p}": packed(words, **self._words[p]) for p in range(PLACES)},
+            "words": packed(words, **self._words[stream]),
             "kill": kill,
             "offer__valid": int(self._offer is not None),
             "offer__payload": self._offer[1] if self._offer else 0,
@@ -145,7 +148,7 @@ class RangesTraffic:
             if not self._inputs["o__ready"]:
                 self._refused = block["slot"]
             elif block["slot"] in self._used and not self._is_returned(block["slot"]):
-                self._running[block["slot"]] = block["place"]
+                self._running[block["slot"]] = block["stream"]
 
     def _is_returned(self, slot: int) -> bool:
         """Tell whether a block was reported in the cycle in which it was taken."""
@@ -153,24 +156,24 @@ class RangesTraffic:
 
     def _begin_and_kill(self) -> None:
         rng = self._rng
-        for place, launch in enumerate(self._places):
+        for stream, launch in enumerate(self._streams):
             if launch and not launch.offers and (self._hurries or not launch.out):
-                self._places[place] = None
+                self._streams[stream] = None
             elif launch and rng.random() < self._kills:
                 launch.killed = True
-        empty = [p for p, launch in enumerate(self._places) if launch is None]
-        if empty and PLACES - len(empty) < self._resident and rng.random() < 0.2:
-            place = rng.choice(empty)
-            self._words[place] = self._new_words(place)
+        empty = [p for p, launch in enumerate(self._streams) if launch is None]
+        if empty and STREAMS - len(empty) < self._resident and rng.random() < 0.2:
+            stream = rng.choice(empty)
+            self._words[stream] = self._new_words(stream)
             self._launches += 1
             blocks = rng.randint(1, 2 if self._hurries else 16)
-            self._places[place] = Launch(self._launches, self._words[place], blocks)
+            self._streams[stream] = Launch(self._launches, self._words[stream], blocks)
 
-    def _new_words(self, place: int) -> dict[str, int]:
-        """Return a launch's size, now and then that of the other place."""
+    def _new_words(self, stream: int) -> dict[str, int]:
+        """Return a launch's size, now and then that of the other stream."""
         rng = self._rng
         if rng.random() < 0.25:
-            return self._words[1 - place]
+            return self._words[1 - stream]
         words = self._packets[0]
         parts = (4, 8) if self._hurries else (1, 2, 4, 8)
         registers, shared = (max(units // rng.choice(parts), 1) for units in self._capacity)
@@ -187,13 +190,13 @@ class RangesTraffic:
     def _next_offer(self) -> tuple[int, int] | None:
         """Return slot and payload of the oldest launch's next block, if the SM has room for it."""
         waiting = [
-            (launch.number, place, launch)
-            for place, launch in enumerate(self._places)
+            (launch.number, stream, launch)
+            for stream, launch in enumerate(self._streams)
             if launch and launch.offers
         ]
         if not waiting or not self._free or self._free[0][1] > self._cycle:
             return None
-        _, place, launch = min(waiting, key=lambda one: one[0])
+        _, stream, launch = min(waiting, key=lambda one: one[0])
         size = size_of(launch.words)
         for units, *taken in zip(self._capacity, size, *self._used.values(), strict=True):
             if sum(taken) > units:
@@ -202,7 +205,7 @@ class RangesTraffic:
         self._used[slot] = size
         launch.left -= 1
         launch.out.add(slot)
-        fields = drawn(self._packets[1], self._rng, place=place, slot=slot)
+        fields = drawn(self._packets[1], self._rng, stream=stream, slot=slot)
         return slot, packed(self._packets[1], **fields)
 
     def _reported(self, ready: bool) -> int | None:
@@ -215,7 +218,7 @@ class RangesTraffic:
             del self._running[slot]
         if slot is None:
             return None
-        for launch in self._places:
+        for launch in self._streams:
             if launch:
                 launch.out.discard(slot)
         self._free.append((slot, self._cycle + AGAIN))
@@ -225,9 +228,9 @@ class RangesTraffic:
 
 @dataclass(frozen=True)
 class _Given:
-    """A block that stands in a core: its place, and its ranges unless its place was killed."""
+    """A block that stands in a core: its stream, and its ranges unless its stream was killed."""
 
-    place: int
+    stream: int
     ranges: tuple[range, ...]
 
 
@@ -246,7 +249,7 @@ class RangesHeld:
     def __init__(self, config: Config):
         self._capacity = [r.capacity(config) for r in RANGED]
         self._words = layouts.launch_words(config)
-        self._offer = layouts.block_offer(config)
+        self._offer = resident_block(config)
         self._report = layouts.block_report(config)
         self._placed = sm_packets.placed_block(config)
         self.counts_of = dict.fromkeys(
@@ -266,7 +269,7 @@ class RangesHeld:
         """Forget all blocks."""
         self._waiting: deque[tuple[dict[str, int], tuple[int, ...]]] = deque()
         self._given: dict[int, _Given] = {}
-        #: Places with blocks in each of the last three cycles.
+        #: Streams with blocks in each of the last three cycles.
         self._had: deque[set[int]] = deque([{0, 1}] * 3, maxlen=3)
 
     def counts(self) -> dict[str, int]:
@@ -275,17 +278,17 @@ class RangesHeld:
 
     def see(self, cycle: int, inputs: Ports, outputs: Outputs) -> None:
         """Look at a cycle."""
-        alone = all(len(places) <= 1 for places in self._had)
+        alone = all(len(streams) <= 1 for streams in self._had)
         assert not (alone and outputs["held_back"]), f"a launch alone is held back in {cycle}"
         self._count("held back", bool(outputs["held_back"]))
         if outputs["o__valid"] and inputs["o__ready"]:
             self._take(inputs, outputs["o__payload"] or 0)
         if inputs["offer__valid"] and outputs["offer__ready"]:
             offer = self._offer.unpack(inputs["offer__payload"])
-            words = self._words.unpack(inputs[f"words__{offer['place']}"])
+            words = self._words.unpack(inputs["words"])
             self._waiting.append((offer, size_of(words)))
-        places = {offer["place"] for offer, _ in self._waiting}
-        self._had.append(places | {given.place for given in self._given.values()})
+        streams = {offer["stream"] for offer, _ in self._waiting}
+        self._had.append(streams | {given.stream for given in self._given.values()})
         if inputs["report_valid"]:
             slot = self._report.unpack(inputs["report"])["slot"]
             taken = outputs["o__valid"] and inputs["o__ready"]
@@ -302,14 +305,14 @@ class RangesHeld:
         offer, size = self._waiting.popleft()
         assert {name: block[name] for name in offer} == offer
         firsts = [block[f"{r.name}_first"] for r in RANGED]
-        killed = bool(inputs["kill"] >> offer["place"] & 1)
+        killed = bool(inputs["kill"] >> offer["stream"] & 1)
         ranges = tuple(range(f, f + n) for f, n in zip(firsts, size, strict=True))
         self._count("blocks", True)
         self._count("goes on without ranges", killed and not any(firsts))
         if killed:
             ranges = ()
         self._hold(ranges)
-        self._given[offer["slot"]] = _Given(offer["place"], ranges)
+        self._given[offer["slot"]] = _Given(offer["stream"], ranges)
 
     def _hold(self, ranges: tuple[range, ...]) -> None:
         """Demand that ranges lie in the SM and touch no others."""

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from warploom_spec import layouts, sm_packets
+from warploom_spec import layouts, resident_packets, sm_packets
 from warploom_spec.config import Config
 from warploom_spec.resources import RANGED
 
@@ -132,7 +132,7 @@ class ResourceRanges:
     def __init__(self, config: Config):
         self._capacity = tuple(resource.capacity(config) for resource in RANGED)
         self._words = layouts.launch_words(config)
-        self._offer = layouts.block_offer(config)
+        self._offer = resident_packets.resident_block(config)
         self._report = layouts.block_report(config)
         self._placed_block = sm_packets.placed_block(config)
         self.reset()
@@ -184,9 +184,9 @@ class ResourceRanges:
         self._kill = inputs["kill"]
 
     def _kill_of_measured(self) -> bool:
-        """Tell whether the place of the block in *measured* was killed in the cycle before."""
+        """Tell whether the stream of the block in *measured* was killed in the cycle before."""
         block = self._measured
-        return block is not None and bool(self._kill >> block.offer["place"] & 1)
+        return block is not None and bool(self._kill >> block.offer["stream"] & 1)
 
     def _leaves(self, inputs: Mapping[str, int]) -> bool:
         """Tell whether the block in *measured* leaves (2)."""
@@ -231,7 +231,7 @@ class ResourceRanges:
     def _block(self, inputs: Mapping[str, int]) -> Block:
         """Return the block that transfers in this cycle, with its size."""
         offer = self._offer.unpack(inputs["offer__payload"])
-        words = self._words.unpack(inputs[f"words__{offer['place']}"])
+        words = self._words.unpack(inputs["words"])
         return Block(
             offer,
             tuple(

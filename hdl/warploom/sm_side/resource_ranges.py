@@ -8,7 +8,7 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from warploom_spec import Config, layouts, sm_packets
-from warploom_spec.layouts import PLACES
+from warploom_spec.resident_packets import resident_block
 from warploom_spec.resources import RANGED
 
 
@@ -24,9 +24,9 @@ class ResourceRanges(wiring.Component):
         ``block_slots``, and how much an SM has of each resource in `RANGED`.
     """
 
+    offer: stream.Interface
     words: Any
     kill: Signal
-    offer: stream.Interface
     report: Any
     report_valid: Signal
     o: stream.Interface
@@ -36,12 +36,12 @@ class ResourceRanges(wiring.Component):
         self._config = config
         super().__init__(
             {
-                # Launch words and a kill bit for each place, as at the SM's port.
-                "words": In(layouts.launch_words(config).layout()).array(PLACES),
-                "kill": In(PLACES),
-                # Blocks. `ready` is combinational in `o.ready`.
-                "offer": In(stream.Signature(layouts.block_offer(config).layout())),
-                # A report that transfers at the SM's port.
+                # Blocks. `ready` is combinational in `o.ready`. The words are those of this block.
+                "offer": In(stream.Signature(resident_block(config).layout())),
+                "words": In(layouts.launch_words(config).layout()),
+                # As at the SM's port.
+                "kill": In(1 << config.stream_bits),
+                # A pulse: a block that left at `o` is over.
                 "report": In(layouts.block_report(config).layout()),
                 "report_valid": In(1),
                 # Blocks with the first unit of each of their ranges, 0 if killed.
@@ -64,11 +64,11 @@ class ResourceRanges(wiring.Component):
         block, valid, size, same = self._measure(m, row_size, change, leaves)
         with m.If(change):
             m.d.sync += row_size.eq(size)
-        kill = Signal(PLACES)
+        kill = Signal.like(self.kill)
         killed = Signal()
         fits = Signal()
         m.d.sync += kill.eq(self.kill)
-        m.d.comb += killed.eq(valid & kill.bit_select(block.place, 1))
+        m.d.comb += killed.eq(valid & kill.bit_select(block.stream, 1))
         self._place(m, block, size, same, valid & ~killed, change, fits, leaves)
         m.d.comb += leaves.eq((killed | fits) & (~self.o.valid | self.o.ready))
         with m.If(leaves):
@@ -88,7 +88,7 @@ class ResourceRanges(wiring.Component):
         the current row's.
         """
         config = self._config
-        shape = layouts.block_offer(config).layout()
+        shape = resident_block(config).layout()
         arrived: Any = Signal(shape)
         arrived_valid = Signal()
         measured: Any = Signal(shape)
@@ -101,8 +101,7 @@ class ResourceRanges(wiring.Component):
             goes_on.eq(~measured_valid | leaves),
             self.offer.ready.eq(~arrived_valid | goes_on),
         ]
-        words: Any = Signal(self.words[0].shape())
-        m.d.comb += words.eq(Mux(self.offer.payload.place, self.words[1], self.words[0]))
+        words = self.words
         for resource in RANGED:
             assert resource.field is not None
             amount = words[resource.field.name]
