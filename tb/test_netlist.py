@@ -17,6 +17,7 @@ BESIDE_FRONT_END = (
     "index_unpacker",
     "incremental_scheduler",
     "task_units",
+    "offer_queue",
     "resource_ranges",
     "block_to_warps",
     "block_at_a_time",

@@ -27,6 +27,7 @@ from tb.launch import (
 from tb.sm_side import (
     test_block_at_a_time,
     test_block_to_warps,
+    test_offer_queue,
     test_incremental_scheduler,
     test_index_read_arbiter,
     test_resource_ranges,
@@ -79,6 +80,7 @@ BUILDS: Final[dict[str, tuple[Build, ...]]] = {
     "host_registers": (Build.of(test_host_registers.make, test_host_registers.ODD),),
     "index_read_arbiter": (Build.of(test_index_read_arbiter.make, test_index_read_arbiter.THREE),),
     "resource_ranges": (Build.of(test_resource_ranges.make, "tiny"),),
+    "offer_queue": (Build.of(test_offer_queue.make, "tiny"),),
     "block_to_warps": (Build.of(test_block_to_warps.make, "tiny"),),
     "block_at_a_time": (Build.of(test_block_at_a_time.make, "tiny"),),
     "front_end": (Build.of(test_front_end.make, test_front_end.TINY),),

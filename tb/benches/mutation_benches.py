@@ -32,6 +32,7 @@ from tb.launch import (
 from tb.sm_side import (
     test_block_at_a_time,
     test_block_to_warps,
+    test_offer_queue,
     test_incremental_scheduler,
     test_index_read_arbiter,
     test_resource_ranges,
@@ -153,6 +154,7 @@ BENCHES: Final[dict[str, MutationBench]] = {
         _repeated(test_resource_ranges.case, "tiny", 4),
         _repeated(test_resource_ranges.hurried_case, "tiny", 3),
     ),
+    "offer_queue": _repeated(test_offer_queue.case, "tiny", 3),
     "block_to_warps": _repeated(test_block_to_warps.case, "tiny", 5),
     "block_at_a_time": _repeated(test_block_at_a_time.case, "tiny", 3),
     "front_end": _repeated(

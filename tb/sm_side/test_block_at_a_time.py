@@ -215,7 +215,7 @@ def make(config):
     return BlockAtATime(config_of(config)), Model(config_of(config))
 
 
-def case(config, seed, cycles=2000):
+def case(config, seed, cycles=1000):
     return Case(make=make, params={"config": config}, seed=seed, cycles=cycles, stimulus=Traffic)
 
 
@@ -254,4 +254,4 @@ WRONG = {
 def test_lockstep_finds_a_wrong_rule(name, seed, monkeypatch):
     plant(monkeypatch, [WRONG[name]])
     with pytest.raises((LockstepError, AssertionError)):
-        run([case("tiny", seed)], "amaranth", waves=False)
+        run([case("tiny", seed, 2000)], "amaranth", waves=False)

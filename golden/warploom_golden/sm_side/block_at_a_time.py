@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 
-from warploom_golden.sm_side.launch_words import LaunchWords
 from warploom_golden.sm_side.offer_queue import OfferQueue
 from warploom_golden.sm_side.report_queue import ReportQueue
 from warploom_spec import layouts
@@ -25,14 +24,13 @@ class BlockAtATime:
     def __init__(self, config: Config):
         self._block = resident_block(config)
         self._block_report = layouts.block_report(config)
-        self._queue = OfferQueue(config)
-        self._words = LaunchWords(config)
+        self._queue = OfferQueue(config, readers=0)
         self._reports = ReportQueue(config)
         self.reset()
 
     def reset(self) -> None:
         """Forget all blocks."""
-        for part in (self._queue, self._words, self._reports):
+        for part in (self._queue, self._reports):
             part.reset()
         #: The block that runs.
         self._running: int | None = None
@@ -43,8 +41,7 @@ class BlockAtATime:
         runs = int(self._running is not None)
         words: int | None = None
         if self._running is not None:
-            asked = {"asked__0": self._stream(self._running)}
-            words = self._words.outputs(asked)["told__0"]
+            words = self._queue.words_of(self._stream(self._running))
         return {
             **self._reports.outputs(),
             "core_reset": 1 - runs,
@@ -67,8 +64,6 @@ class BlockAtATime:
             self._running = first
         self._reports.tick(inputs, over, dropped)
         self._queue.tick(asks)
-        heard = {"stream": self._stream(inputs["block"])}
-        self._words.tick({**inputs, **heard})
 
     def _stream(self, block: int) -> int:
         return self._block.unpack(block)["stream"]

@@ -16,9 +16,12 @@ class OfferQueue:
     ----------
     config : Config
         Widths and the number of block slots.
+    readers : int, optional
+        Streams whose words can be read at once.
     """
 
-    def __init__(self, config: Config):
+    def __init__(self, config: Config, readers: int = 3):
+        self._readers = range(readers)
         self._block = resident_block(config)
         self._slots = 1 << config.slot_bits
         self._drops = config.sm_kill
@@ -31,6 +34,8 @@ class OfferQueue:
         self._line: deque[int] = deque()
         self._front: int | None = None
         self._look = 0
+        #: By stream (5).
+        self._words: dict[int, int] = {}
 
     def outputs(self, inputs: Mapping[str, int]) -> dict[str, int | None]:
         """Return the outputs of this cycle."""
@@ -40,22 +45,28 @@ class OfferQueue:
             "first_valid": int(first is not None),
             "dropped__valid": int(dropped is not None),
             "dropped__payload": dropped,
+            **{f"told__{k}": self.words_of(inputs[f"asked__{k}"]) for k in self._readers},
         }
+
+    def words_of(self, stream: int) -> int | None:
+        """Return a stream's launch words, None before its first offer (5)."""
+        return self._words.get(stream)
 
     def tick(self, inputs: Mapping[str, int]) -> None:
         """Advance by one clock edge; everything is judged by the state before it."""
         dropped = self._dropped(inputs)
-        offer = inputs["block"] if inputs["offer"] else None
-        slot = None if offer is None else self._block.unpack(offer)["slot"]
+        offer = self._block.unpack(inputs["block"]) if inputs["offer"] else None
+        slot = offer["slot"] if offer else None
         known = {*self._line, self._front}
         self._move(inputs, slot)
         if dropped is None or inputs["dropped__ready"]:  # 4
             self._look = (self._look + 1) % self._slots
             self._waiting.pop(-1 if dropped is None else dropped, None)
-        if slot is not None and offer is not None:  # 1
-            self._waiting[slot] = offer
+        if offer:  # 1, 5
+            self._waiting[offer["slot"]] = inputs["block"]
+            self._words[offer["stream"]] = inputs["words"]
             if slot not in known:
-                self._line.append(slot)
+                self._line.append(offer["slot"])
 
     def _first(self, inputs: Mapping[str, int]) -> int | None:
         """Return the block in front, unless it is dropped (2, 4)."""

@@ -6,7 +6,6 @@ from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from warploom.sm_side.launch_words import LaunchWords
 from warploom.sm_side.offer_queue import OfferQueue
 from warploom.sm_side.report_queue import ReportQueue
 from warploom_spec import BlockStatus, Config, layouts
@@ -62,20 +61,17 @@ class BlockAtATime(wiring.Component):
         """Build the block."""
         del platform
         m = Module()
-        m.submodules.queue = queue = OfferQueue(self._config)
-        m.submodules.launch_words = launch_words = LaunchWords(self._config)
+        m.submodules.queue = queue = OfferQueue(self._config, readers=1)
         m.submodules.reports = reports = ReportQueue(self._config)
         connect(m, queue.dropped, reports.dropped)
         connect(m, reports.report, flipped(self.report))
         m.d.comb += [
             queue.offer.eq(self.offer),
             queue.block.eq(self.block),
+            queue.words.eq(self.words),
             queue.kill.eq(self.kill),
-            launch_words.offer.eq(self.offer),
-            launch_words.stream.eq(self.block.stream),
-            launch_words.words.eq(self.words),
-            launch_words.asked[0].eq(self.running.stream),
-            self.running_words.eq(launch_words.told[0]),
+            queue.asked[0].eq(self.running.stream),
+            self.running_words.eq(queue.told[0]),
         ]
 
         running = self.running

@@ -7,12 +7,15 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from warploom.lib.rows import Rows
-from warploom_spec import Config
+from warploom_spec import Config, layouts
 from warploom_spec.resident_packets import resident_block
 
 
 class OfferQueue(wiring.Component):
     """Keep blocks by slot, in the order of their offers; drop those whose stream is killed.
+
+    The launch words are kept by stream. Each field is a memory of its own: one that is not read
+    costs nothing.
 
     The order is a ring of slots. A dropped block's slot stays in the ring until it comes to its
     front; a block that is offered into it meanwhile stands at its place.
@@ -21,24 +24,31 @@ class OfferQueue(wiring.Component):
     ----------
     config : Config
         The front end's.
+    readers : int, optional
+        Streams whose words can be read at once.
     """
 
     offer: Signal
     block: Any
+    words: Any
     kill: Signal
     first: Any
     first_valid: Signal
     take: Signal
     dropped: stream.Interface
+    asked: Any
+    told: Any
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, readers: int = 3) -> None:
         self._config = config
         block = resident_block(config).layout()
+        words = layouts.launch_words(config).layout()
         super().__init__(
             {
                 # As at the SM's port.
                 "offer": In(1),
                 "block": In(block),
+                "words": In(words),
                 "kill": In(1 << config.stream_bits),
                 # The block that waits longest; `take` with `first_valid`: it leaves.
                 "first": Out(block),
@@ -46,6 +56,9 @@ class OfferQueue(wiring.Component):
                 "take": In(1),
                 # Slots of blocks that were dropped.
                 "dropped": Out(stream.Signature(config.slot_bits)),
+                # Streams, and their launches' words in the same cycle.
+                "asked": In(config.stream_bits).array(readers),
+                "told": Out(words).array(readers),
             }
         )
 
@@ -102,6 +115,11 @@ class OfferQueue(wiring.Component):
         with m.If(pops | takes | skips):
             m.d.sync += front_valid.eq(pops)
         self._drop(m, waiting, look, drop)
+        for name, shape in self.words.shape().members.items():
+            rows = Rows(m, name, shape, 1 << self._config.stream_bits)
+            rows.write(self.offer, self.block.stream, self.words[name])
+            for asked, told in zip(self.asked, self.told, strict=True):
+                m.d.comb += told[name].eq(rows.now(asked))
         return m
 
     def _drop(self, m: Module, waiting: Signal, look: Signal, drop: Signal) -> None:

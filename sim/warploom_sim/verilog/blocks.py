@@ -44,6 +44,7 @@ BLOCKS: Final[dict[str, Factory]] = {
     "task_units": _block("host", "TaskUnits"),
     "host_registers": _block("host", "HostRegisters"),
     "index_read_arbiter": _block("sm_side", "IndexReadArbiter"),
+    "offer_queue": _block("sm_side", "OfferQueue"),
     "resource_ranges": _block("sm_side", "ResourceRanges"),
     "block_to_warps": _block("sm_side", "BlockToWarps"),
     "block_at_a_time": _block("sm_side", "BlockAtATime"),

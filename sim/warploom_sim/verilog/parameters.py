@@ -45,8 +45,10 @@ _BEFORE_A_CORE: Final = (
     "index_memory_warps",
     *_SM,
     "inline_args",
+    "stream_bits",
+    "priority_bits",
+    "queue_depth",
     "grid_bits",
-    "task_bits",
 )
 _QUEUE: Final = (
     "warp_size",
@@ -93,9 +95,10 @@ PARAMETERS: Final[dict[str, tuple[str, ...]]] = {
     "task_units": (*_MAILBOX, "core_timeout"),
     "host_registers": _ALL,
     "index_read_arbiter": (*_SHAPES, "sms"),
+    "offer_queue": (*_BEFORE_A_CORE, "sm_kill"),
     "resource_ranges": _BEFORE_A_CORE,
     "block_to_warps": _BEFORE_A_CORE,
-    "block_at_a_time": _BEFORE_A_CORE,
+    "block_at_a_time": (*_BEFORE_A_CORE, "sm_kill"),
     "front_end": _ALL,
 }
 #: These matter only where the property or field beside them is true. Registers tell of them all.

@@ -6,6 +6,7 @@ from typing import Final
 from warploom_spec import STALL_CAUSES, Config, host_packets, layouts, queue_packets, sm_packets
 from warploom_spec.layouts import PLACES
 from warploom_spec.packet import Packet
+from warploom_spec.resident_packets import resident_block
 from warploom_spec.timing import timing
 
 #: Port -> bits; a stream's valid and ready are counted with it.
@@ -220,11 +221,11 @@ def _front_end(config: Config) -> Ports:
 
 
 def _sm_side(config: Config) -> Ports:
-    return {"words": PLACES * layouts.launch_words(config).bits, "kill": PLACES}
+    return {"words": layouts.launch_words(config).bits, "kill": 1 << config.stream_bits}
 
 
 def _resource_ranges(config: Config) -> Ports:
-    streams = _streams(config, offer=layouts.block_offer, o=sm_packets.placed_block)
+    streams = _streams(config, offer=resident_block, o=sm_packets.placed_block)
     report = _signals(config, report=layouts.block_report)
     return _sm_side(config) | streams | report | {"report_valid": 1, "held_back": 1}
 
@@ -236,19 +237,23 @@ def _block_to_warps(config: Config) -> Ports:
         report=layouts.block_report,
         warp=sm_packets.warp_start,
     )
-    signals = _signals(config, block=sm_packets.placed_block, ended=sm_packets.warp_end)
-    return _sm_side(config) | streams | signals | {"ended_valid": 1}
+    signals = _signals(
+        config,
+        block=sm_packets.placed_block,
+        ended=sm_packets.warp_end,
+        over=layouts.block_report,
+    )
+    dropped = {"dropped": config.slot_bits + 2}
+    return _sm_side(config) | streams | signals | dropped | {"ended_valid": 1, "over_valid": 1}
 
 
 def _block_at_a_time(config: Config) -> Ports:
-    streams = _streams(config, offer=layouts.block_offer, report=layouts.block_report)
-    signals = _signals(config, block=layouts.block_offer) | {"thread_count": config.threads_bits}
-    return (
-        _sm_side(config)
-        | streams
-        | signals
-        | dict.fromkeys(("core_reset", "start", "done", "fault"), 1)
+    streams = _streams(config, report=layouts.block_report)
+    signals = _signals(
+        config, block=resident_block, running=resident_block, running_words=layouts.launch_words
     )
+    ones = dict.fromkeys(("offer", "core_reset", "start", "done", "fault"), 1)
+    return _sm_side(config) | streams | signals | ones
 
 
 def _divider(config: Config) -> Ports:
