@@ -242,7 +242,10 @@ WRONG = {
         "~self.start",
     ),
     "no kill reaches the core": Change(
-        BlockAtATime, "elaborate", "self.done | self.kill.bit_select(running.stream, 1)", "self.done"
+        BlockAtATime,
+        "elaborate",
+        "self.done | self.kill.bit_select(running.stream, 1)",
+        "self.done",
     ),
     "another stream's words": Change(
         BlockAtATime, "elaborate", "asked[0].eq(self.running.stream)", "asked[0].eq(0)"

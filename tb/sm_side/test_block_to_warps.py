@@ -36,7 +36,9 @@ def test_each_block_is_reported_once_with_its_worst_status(seed):
     traffic = WarpsTraffic(config_of("tiny"), random.Random(seed))
     record(Model(config_of("tiny")), traffic, 6000)
     assert traffic.counts["launches"] > 10
-    assert all(traffic.counts[name] > 3 for name in ("OK", "FAULT", "KILLED", "dropped", "not begun"))
+    assert all(
+        traffic.counts[name] > 3 for name in ("OK", "FAULT", "KILLED", "dropped", "not begun")
+    )
 
 
 @pytest.mark.parametrize(

@@ -271,7 +271,7 @@ def test_a_killed_block_waits_for_room_in_placed_and_changes_nothing(play):
 
 @pytest.mark.rule("resource_ranges", 2, 3)
 def test_a_killed_block_leaves_in_a_settling_cycle(play):
-    """B's change is in 2, and its stream is killed from 2 on. A has the size and needs no change."""
+    """B's change is in 2, and its stream is killed from 2 on. A has the size: no change."""
     sizes = ({"shared": 20}, {"shared": 20})
     seen = play([offer(1, 0), offer(0, 1)], 10, sizes=sizes, killed=(2, range(2, 10)))
     assert ranges_of(seen) == [(4, 0, 0, 0), (5, 1, 0, 0)]

@@ -58,8 +58,8 @@ class RangesTraffic:
     kills : float
         Chance of a kill in a cycle.
     hurries : bool
-        Whether a stream's next launch comes while blocks of the last one are out. No dispatcher does
-        this. Launches have few and small blocks then, so that those of three sizes meet on the SM,
+        Whether a stream's next launch comes while blocks of the last one are out. No dispatcher
+        does this. Launches have few and small blocks then, so that those of three sizes meet on the SM,
         and no launch is killed.
     """
 
