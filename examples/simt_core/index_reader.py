@@ -1,6 +1,6 @@
 """Reads each warp's packed indices once, one warp after the other."""
 
-from amaranth.hdl import Array, Cat, Module, Signal
+from amaranth.hdl import Array, Module, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -19,11 +19,10 @@ class IndexReader(wiring.Component):
         entry = range(config.warp_slots)
         super().__init__(
             {
-                # A warp has started in this entry; its indices stand in this row, if it has any.
+                # A warp has started in this entry; its indices stand in this row.
                 "started": In(1),
                 "entry": In(entry),
                 "row": In(config.index_address_bits),
-                "indices": In(1),
                 # Entries whose warps end in this cycle.
                 "cleared": In(config.warp_slots),
                 # The product's port for index reads.
@@ -39,18 +38,18 @@ class IndexReader(wiring.Component):
         del platform
         m = Module()
         count = self._config.warp_slots
-        here = Cat(self.row, self.indices)
-        rows = Array(Signal(len(here), name=f"row_{n}") for n in range(count))
+        rows = Array(Signal.like(self.row, name=f"row_{n}") for n in range(count))
         wanted = Signal(count)
         asking = Signal()
         awaiting = Signal()
         dropped = Signal()
-        row = Signal(len(here))
+        row = Signal.like(self.row)
         drop = dropped | self.cleared.bit_select(self.got_entry, 1)
         m.d.comb += [
             self.read.valid.eq(asking),
             # The row alone says which warp it is.
-            Cat(self.read.payload.address, self.read.payload.index_warps).eq(row),
+            self.read.payload.address.eq(row),
+            self.read.payload.index_warps.eq(1),
             self.got.eq(awaiting & self.data_valid & ~drop),
         ]
         chosen = Signal(range(count))
@@ -76,5 +75,5 @@ class IndexReader(wiring.Component):
         m.d.comb += takes.eq(take << chosen)
         m.d.sync += wanted.eq(wanted & ~self.cleared & ~takes | starts)
         with m.If(self.started):
-            m.d.sync += rows[self.entry].eq(here)
+            m.d.sync += rows[self.entry].eq(self.row)
         return m

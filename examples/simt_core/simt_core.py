@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Array, Cat, Module, Mux, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -14,7 +14,6 @@ from simt_core.packets import memory_request, retired_turn
 from simt_core.warp_state import Registers, add_contexts, add_indices, add_origins, csr_value
 from simt_core.warp_table import WarpTable
 from warploom_spec import Config, WarploomError, layouts
-from warploom_spec.layouts import PLACES
 from warploom_spec.sm_packets import placed_block, warp_end, warp_start
 
 
@@ -41,11 +40,12 @@ class SimtCore(wiring.Component):
         self._memory_bits = memory_bits
         super().__init__(
             {
-                # The front end's: launch words and a kill bit of each place.
-                "words": In(layouts.launch_words(config).layout()).array(PLACES),
-                "kill": In(PLACES),
-                # A pulse before a block's first warp: the block with its range of shared memory.
+                # As at the SM's port.
+                "kill": In(1 << config.stream_bits),
+                # A pulse before a block's first warp: the block with its range of shared memory,
+                # and its launch words.
                 "block": In(placed_block(config).layout()),
+                "words": In(layouts.launch_words(config).layout()),
                 "block_valid": In(1),
                 # Warps to run.
                 "warp": In(stream.Signature(warp_start(config).layout())),
@@ -78,11 +78,11 @@ class SimtCore(wiring.Component):
         m.submodules.decoder = decoder = Decoder()
         m.submodules.accesses = accesses = LaneMemory(config, self._memory_bits)
         self._connect(m, table, reader, accesses)
-        context = add_contexts(m, config, table, Array(self.words))
-        origin = add_origins(m, config, table, self.block)
-        threads = add_indices(m, config, table, reader, self.data.words, origin.block)
+        origin = add_origins(m, config, table, self.block, self.words)
+        words = origin.words
+        context = add_contexts(m, config, table, origin.starting)
+        threads = add_indices(m, config, table, reader, self.data.words, words)
         registers = Registers(m, config)
-        words = Array(self.words)[table.place]
         arguments = words.arguments[:32]
 
         # The lowest pc of the runnable lanes, and the lanes that stand there.
@@ -103,7 +103,7 @@ class SimtCore(wiring.Component):
         a, b = registers.read(
             m, fetching, table.current, self.fetched, word, before.written, arguments
         )
-        csrs = [csr_value(m, word[20:24], n, threads[n], origin, words) for n in lanes]
+        csrs = [csr_value(m, word[20:24], n, threads[n], origin) for n in lanes]
         results, targets = self._execute(m, decoder, word, pc, a, b, csrs)
         load = decoder.kind == Kind.LOAD
         m.d.comb += [
@@ -127,6 +127,7 @@ class SimtCore(wiring.Component):
             after.running.eq(before.running & ~ends),
             after.waiting.eq((waiting | waits) & ~ends),
             after.written.eq(before.written | (decoder.writes << rd)),
+            table.block_warps.eq(words.warps),
             table.block.eq(~(after.running & ~after.waiting).any()),
         ]
         values = [Signal(32, name=f"value_{n}") for n in lanes]
@@ -207,10 +208,9 @@ class SimtCore(wiring.Component):
         wiring.connect(m, wiring.flipped(self.warp), table.start)
         m.d.comb += [
             table.kill.eq(self.kill),
-            *(table.block_warps[p].eq(self.words[p].warps) for p in range(PLACES)),
             table.block_valid.eq(self.block_valid),
             table.block_slot.eq(self.block.slot),
-            table.block_place.eq(self.block.place),
+            table.block_stream.eq(self.block.stream),
             # A turn's end writes the context that a warp's start would write.
             table.closed.eq(table.turned),
             table.got.eq(reader.got),
@@ -220,7 +220,6 @@ class SimtCore(wiring.Component):
             reader.started.eq(self.warp.valid & self.warp.ready),
             reader.entry.eq(table.entry),
             reader.row.eq(self.warp.payload.row),
-            reader.indices.eq(self.warp.payload.indices),
             reader.cleared.eq(table.cleared),
             reader.data_valid.eq(self.data_valid),
             accesses.loaded.eq(self.loaded),

@@ -26,10 +26,15 @@ class Context:
 
 @dataclass(frozen=True)
 class Origin:
-    """Where the current warp comes from: its block, and its number there."""
+    """Where the current warp comes from: its block and launch words, and its number there.
+
+    ``starting`` are the words of the warp that starts in this cycle.
+    """
 
     block: Any
+    words: Any
     warp: Any
+    starting: Any
 
 
 def add_contexts(m: Module, config: Config, table: WarpTable, words: Any) -> Context:
@@ -48,7 +53,7 @@ def add_contexts(m: Module, config: Config, table: WarpTable, words: Any) -> Con
     after = Signal(layout, name="after")
     begin = Signal(layout, name="begin")
     m.d.comb += [
-        begin.pcs.eq(words[table.entry_place].code[:32].replicate(lanes)),
+        begin.pcs.eq(words.code[:32].replicate(lanes)),
         begin.running.eq(table.start.payload.mask),
         read.addr.eq(table.picked),
         read.en.eq(table.take),
@@ -59,10 +64,12 @@ def add_contexts(m: Module, config: Config, table: WarpTable, words: Any) -> Con
     return Context(read.data, after)
 
 
-def add_origins(m: Module, config: Config, table: WarpTable, block: Any) -> Origin:
-    """Keep each slot's block and each warp's number; return those of the current warp."""
-    blocks: Memory = Memory(shape=block.shape(), depth=config.block_slots, init=[])
+def add_origins(m: Module, config: Config, table: WarpTable, block: Any, words: Any) -> Origin:
+    """Keep each slot's block and words, and each warp's number; return the current warp's."""
+    layout = data.StructLayout({"block": block.shape(), "words": words.shape()})
+    blocks: Memory = Memory(shape=layout, depth=config.block_slots, init=[])
     m.submodules.blocks = blocks
+    starting = blocks.read_port(domain="comb")
     numbers: Memory = Memory(shape=config.warps_bits, depth=config.warp_slots, init=[])
     m.submodules.numbers = numbers
     write = blocks.write_port()
@@ -72,7 +79,9 @@ def add_origins(m: Module, config: Config, table: WarpTable, block: Any) -> Orig
     m.d.comb += [
         write.en.eq(table.block_valid),
         write.addr.eq(table.block_slot),
-        write.data.eq(block),
+        write.data.block.eq(block),
+        write.data.words.eq(words),
+        starting.addr.eq(table.start.payload.slot),
         read.addr.eq(table.picked_slot),
         read.en.eq(table.take),
         number_write.en.eq(table.start.valid & table.start.ready),
@@ -81,11 +90,11 @@ def add_origins(m: Module, config: Config, table: WarpTable, block: Any) -> Orig
         number.addr.eq(table.picked),
         number.en.eq(table.take),
     ]
-    return Origin(read.data, number.data)
+    return Origin(read.data.block, read.data.words, number.data, starting.data.words)
 
 
 def add_indices(
-    m: Module, config: Config, table: WarpTable, reader: IndexReader, words: Any, block: Any
+    m: Module, config: Config, table: WarpTable, reader: IndexReader, packed: Any, words: Any
 ) -> list[Any]:
     """Keep each warp's packed indices; return the current warp's, unpacked for each lane."""
     lanes, bits = config.warp_size, config.word_bits
@@ -96,7 +105,7 @@ def add_indices(
     m.d.comb += [
         write.en.eq(reader.got),
         write.addr.eq(reader.got_entry),
-        write.data.eq(words),
+        write.data.eq(packed),
         read.addr.eq(table.picked),
         read.en.eq(table.take),
     ]
@@ -105,7 +114,7 @@ def add_indices(
         m.submodules[f"unpacker_{n}"] = unpacker = IndexUnpacker(config)
         m.d.comb += unpacker.word.eq(read.data.word_select(n, bits))
         for axis in "xyz":
-            m.d.comb += getattr(unpacker, f"width_{axis}").eq(block[f"width_{axis}"])
+            m.d.comb += getattr(unpacker, f"width_{axis}").eq(words[f"width_{axis}"])
         threads.append(unpacker.index)
     return threads
 
@@ -169,13 +178,13 @@ class Registers:
             m.d.comb += self._write.data.word_select(n, 32).eq(value)
 
 
-def csr_value(m: Module, number: Any, lane: int, thread: Any, origin: Origin, words: Any) -> Signal:
+def csr_value(m: Module, number: Any, lane: int, thread: Any, origin: Origin) -> Signal:
     """Return what a lane reads from the CSR 0xCC0 + ``number``."""
     values = [
         *(thread[axis] for axis in "xyz"),
         *(origin.block[f"b{axis}"] for axis in "xyz"),
-        *(words[f"d{axis}"] for axis in "xyz"),
-        *(words[f"g{axis}"] for axis in "xyz"),
+        *(origin.words[f"d{axis}"] for axis in "xyz"),
+        *(origin.words[f"g{axis}"] for axis in "xyz"),
         lane,
         origin.warp,
     ]

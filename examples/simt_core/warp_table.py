@@ -9,14 +9,13 @@ from amaranth.lib.wiring import In, Out
 from warploom.lib.bits import lowest_number
 from warploom_spec import Config
 from warploom_spec.errors import BlockStatus
-from warploom_spec.layouts import PLACES
 from warploom_spec.sm_packets import warp_end, warp_start
 
 
 class WarpTable(wiring.Component):
     """An entry for each resident warp: its block, and whether it can take a turn.
 
-    One warp at a time is *current*: it takes a turn while `busy` is 1. A block whose place is
+    One warp at a time is *current*: it takes a turn while `busy` is 1. A block whose stream is
     killed, or one of whose lanes faulted, is *doomed*: its warps take no further turn, and end all
     at once, a block a cycle.
     """
@@ -26,18 +25,15 @@ class WarpTable(wiring.Component):
         entry = range(config.warp_slots)
         super().__init__(
             {
-                "kill": In(PLACES),
-                # Warps of a block of each place.
-                "block_warps": In(config.warps_bits).array(PLACES),
+                "kill": In(1 << config.stream_bits),
                 # A block comes: its slot is new.
                 "block_valid": In(1),
                 "block_slot": In(config.slot_bits),
-                "block_place": In(1),
-                # A warp comes, unless `closed`, and gets this entry; its block's place.
+                "block_stream": In(config.stream_bits),
+                # A warp comes, unless `closed`, and gets this entry.
                 "start": In(stream.Signature(warp_start(config).layout())),
                 "closed": In(1),
                 "entry": Out(entry),
-                "entry_place": Out(1),
                 # An entry's indices have come.
                 "got": In(1),
                 "got_entry": In(entry),
@@ -46,12 +42,12 @@ class WarpTable(wiring.Component):
                 "picked": Out(entry),
                 "picked_slot": Out(config.slot_bits),
                 "take": In(1),
-                # The current warp: a turn goes on; its entry, slot and place; the barrier opened
-                # since its last turn; it must end.
+                # The current warp: a turn goes on; its entry and slot, and warps of its block; the
+                # barrier opened since its last turn; it must end.
                 "busy": In(1),
                 "current": Out(entry),
                 "slot": Out(config.slot_bits),
-                "place": Out(1),
+                "block_warps": In(config.warps_bits),
                 "opened": Out(1),
                 "doomed": Out(1),
                 # What its turn says: the turn is over; all its lanes wait; all have ended (until
@@ -79,25 +75,27 @@ class WarpTable(wiring.Component):
         ready = Signal(count)
         blocked = Signal(count)
         opened = Signal(count)
-        places = Signal(count)
         slots = Array(Signal(config.slot_bits, name=f"slot_{n}") for n in range(count))
-        slot_place = Signal(config.block_slots)
+        streams = Array(
+            Signal(config.stream_bits, name=f"stream_{n}") for n in range(config.block_slots)
+        )
         faulted = Signal(config.block_slots)
+        over = Signal(config.block_slots)
         doomed = Signal(count)
         mine = Signal(count)
+        m.d.comb += over.eq(faulted | Cat(self.kill.bit_select(one, 1) for one in streams))
         for n in range(count):
-            killed = self.kill.bit_select(places[n], 1)
-            m.d.comb += doomed[n].eq(live[n] & (killed | faulted.bit_select(slots[n], 1)))
+            m.d.comb += doomed[n].eq(live[n] & over.bit_select(slots[n], 1))
             m.d.comb += mine[n].eq(live[n] & (slots[n] == self.slot))
         here = Signal(count)
         m.d.comb += here.eq(1 << self.current)
-        self._pick(m, live & ready & ~blocked & ~doomed, slots, opened, places)
+        self._pick(m, live & ready & ~blocked & ~doomed, slots, opened)
         m.d.comb += self.doomed.eq((doomed & here).any())
-        started = self._start(m, live, slots, places, slot_place)
+        started = self._start(m, live, slots)
         self._end(m, doomed & ~Mux(self.busy, mine, 0), slots, live, faulted, here)
 
         opens = Signal()
-        all_started = started[self.slot] == Array(self.block_warps)[self.place]
+        all_started = started[self.slot] == self.block_warps
         m.d.comb += opens.eq(self.check & mine.any() & ~(mine & ~blocked).any() & all_started)
         starts = Signal(count)
         m.d.comb += starts.eq((self.start.valid & self.start.ready) << self.entry)
@@ -116,12 +114,12 @@ class WarpTable(wiring.Component):
         with m.If(self.block_valid):
             m.d.sync += [
                 faulted.bit_select(self.block_slot, 1).eq(0),
-                slot_place.bit_select(self.block_slot, 1).eq(self.block_place),
+                streams[self.block_slot].eq(self.block_stream),
                 started[self.block_slot].eq(0),
             ]
         return m
 
-    def _pick(self, m: Module, able: Any, slots: Any, opened: Signal, places: Signal) -> None:
+    def _pick(self, m: Module, able: Any, slots: Any, opened: Signal) -> None:
         """Choose the next warp behind the current one, and take it."""
         count = self._config.warp_slots
         eligible = Signal(count)
@@ -138,13 +136,10 @@ class WarpTable(wiring.Component):
             m.d.sync += [
                 self.current.eq(self.picked),
                 self.slot.eq(self.picked_slot),
-                self.place.eq(places.bit_select(self.picked, 1)),
                 self.opened.eq(opened.bit_select(self.picked, 1)),
             ]
 
-    def _start(
-        self, m: Module, live: Signal, slots: Any, places: Signal, slot_place: Signal
-    ) -> Any:
+    def _start(self, m: Module, live: Signal, slots: Any) -> Any:
         """Give a warp that comes the lowest free entry; return each slot's count of warps."""
         config = self._config
         started = Array(
@@ -153,11 +148,9 @@ class WarpTable(wiring.Component):
         m.d.comb += self.start.ready.eq(~live.all() & ~self.closed)
         m.d.comb += self.entry.eq(lowest_number(~live))
         slot = self.start.payload.slot
-        m.d.comb += self.entry_place.eq(slot_place.bit_select(slot, 1))
         with m.If(self.start.valid & self.start.ready):
             m.d.sync += [
                 slots[self.entry].eq(slot),
-                places.bit_select(self.entry, 1).eq(self.entry_place),
                 started[slot].eq(started[slot] + 1),
             ]
         return started

@@ -11,9 +11,8 @@ from simt_core.packets import memory_request, retired_turn
 from simt_gpu.simt_memory import SimtMemory
 from simt_gpu.unit_window import UnitWindow
 from warploom.host import FrontEnd
-from warploom.sm_side import BlockToWarps, ResourceRanges
+from warploom.sm_side import BlockToWarps, OfferQueue, ResourceRanges
 from warploom_spec import Config
-from warploom_spec.layouts import PLACES
 
 
 class SimtGpu(wiring.Component):
@@ -66,23 +65,33 @@ class SimtGpu(wiring.Component):
         ]
         reads = Signal(config.sms)
         for n in range(config.sms):
+            m.submodules[f"queue_{n}"] = queue = OfferQueue(config, readers=2)
             m.submodules[f"ranges_{n}"] = ranges = ResourceRanges(config)
             m.submodules[f"warps_{n}"] = warps = BlockToWarps(config)
             m.submodules[f"core_{n}"] = core = SimtCore(config, self._memory_bits)
-            wiring.connect(m, front.offer[n], ranges.offer)
+            wiring.connect(m, queue.dropped, warps.dropped)
             wiring.connect(m, ranges.o, warps.offer)
             wiring.connect(m, warps.warp, core.warp)
             wiring.connect(m, warps.report, front.report[n])
             wiring.connect(m, core.read, front.read[n])
             loaded = self._connect_memory(m, n, core, memory)
-            parts: tuple[Any, ...] = (ranges, warps, core)
-            for part in parts:
-                m.d.comb += part.kill.eq(front.kill)
-                m.d.comb += [part.words[p].eq(front.words[p]) for p in range(PLACES)]
+            parts: tuple[Any, ...] = (queue, ranges, warps, core)
             m.d.comb += [
-                ranges.report.eq(warps.report.payload),
-                ranges.report_valid.eq(warps.report.valid),
+                *(part.kill.eq(front.kill) for part in parts),
+                queue.offer.eq(front.offer[n]),
+                queue.block.eq(front.block),
+                queue.words.eq(front.words),
+                queue.take.eq(ranges.offer.ready),
+                ranges.offer.valid.eq(queue.first_valid),
+                ranges.offer.payload.eq(queue.first),
+                queue.asked[0].eq(queue.first.stream),
+                ranges.words.eq(queue.told[0]),
+                queue.asked[1].eq(ranges.o.payload.stream),
+                warps.words.eq(queue.told[1]),
+                ranges.report.eq(warps.over),
+                ranges.report_valid.eq(warps.over_valid),
                 core.block.eq(ranges.o.payload),
+                core.words.eq(queue.told[1]),
                 core.block_valid.eq(ranges.o.valid & ranges.o.ready),
                 warps.ended.eq(core.ended),
                 warps.ended_valid.eq(core.ended_valid),

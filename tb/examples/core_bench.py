@@ -30,7 +30,7 @@ class Block:
 
     launch: Launch
     position: tuple[int, int, int]
-    place: int = 0
+    stream: int = 0
     slot: int = 0
     status: BlockStatus | None = None
     taken: int = -1
@@ -94,6 +94,8 @@ def launch_words(config: Config, launch: Launch) -> dict[str, int]:
     values |= {f"g{axis}": g for axis, g in zip("xyz", launch.grid, strict=True)}
     values |= {f"d{axis}": d for axis, d in zip("xyz", launch.block, strict=True)}
     values |= {"threads": threads, "warps": warps, "shared": -(-launch.shared_bytes // 128)}
+    widths = [(d - 1).bit_length() for d in launch.block]
+    values |= {f"width_{axis}": w for axis, w in zip("xyz", widths, strict=True)}
     values["last_mask"] = (1 << threads - (warps - 1) * config.warp_size) - 1
     return {name: value for name, value in values.items() if name in packet.offsets}
 
@@ -125,20 +127,18 @@ class CoreBench:
         self.core = core(config, CORE_BITS)
         self.memory = SimtMemory(1, CORE_BITS)
         self._words = memory[: 1 << CORE_BITS].view("<u4")
-        #: Raised places, by cycle.
+        #: Killed streams, by cycle.
         self.kill: Callable[[int], int] = lambda cycle: 0
         #: Changes a read's row of packed indices.
         self.answer: Callable[[int], int] = lambda words: words
         #: Cycles between a block's warp and its next one.
         self.pause = 0
-        #: Whether warps have packed indices.
-        self.indices = 1
         #: Changes a warp's mask and shared memory's first unit.
         self.mask: Callable[[int], int] = lambda mask: mask
         self.shared_first: Callable[[int], int] = lambda first: first
 
-    def run(self, launches: Sequence[Launch], blocks: Sequence[Block], limit: int) -> CoreRun:
-        """Run blocks of up to two launches, one for each place; stop when all are reported."""
+    def run(self, blocks: Sequence[Block], limit: int) -> CoreRun:
+        """Run blocks of some launches, one for each stream; stop when all are reported."""
         m = Module()
         m.submodules.core = core = self.core
         m.submodules.memory = memory = self.memory
@@ -155,9 +155,6 @@ class CoreBench:
         async def bench(ctx):
             for address in np.flatnonzero(self._words):
                 ctx.set(memory.words[int(address)], int(self._words[address]))
-            for place, launch in enumerate(launches):
-                for name, value in launch_words(self.config, launch).items():
-                    ctx.set(getattr(core.words[place], name), value)
             await self._drive(ctx, deque(blocks), made, limit)
             words = [ctx.get(memory.words[n]) for n in range(len(self._words))]
             made.memory = np.array(words, "<u4").view(np.uint8)
@@ -173,8 +170,8 @@ class CoreBench:
         # Warps of the last block that came, and from when on the first of them is handed on.
         handing: deque[dict[str, int]] = deque()
         next_at = 0
-        # From when on a read is answered, its row, and whether its warp has indices.
-        reads: deque[tuple[int, int, bool]] = deque()
+        # From when on a read is answered, and its row.
+        reads: deque[tuple[int, int]] = deque()
         rows: dict[int, tuple[Launch, int]] = {}
         end, turn = warp_end(config), retired_turn(config)
         ctx.set(core.read.ready, 1)
@@ -185,7 +182,7 @@ class CoreBench:
             ctx.set(core.kill, kill)
             ctx.set(core.block_valid, 0)
             offered = None
-            if handing and kill >> resident[handing[0]["slot"]].place & 1:
+            if handing and kill >> resident[handing[0]["slot"]].stream & 1:
                 # What was not handed on is dropped.
                 handing.clear()
             elif handing and cycle >= next_at:
@@ -202,8 +199,8 @@ class CoreBench:
             answered = bool(reads) and reads[0][0] <= cycle
             ctx.set(core.data_valid, answered)
             if answered:
-                _, row, has_indices = reads.popleft()
-                words, mask = packed_row(config, *rows[row]) if has_indices else (0, 0)
+                _, row = reads.popleft()
+                words, mask = packed_row(config, *rows[row])
                 ctx.set(core.data.words, self.answer(words))
                 ctx.set(core.data.mask, mask)
             await ctx.delay(5e-7)
@@ -214,8 +211,8 @@ class CoreBench:
             if ctx.get(core.read.valid):
                 payload = ctx.get(core.read.payload)
                 row = (payload["address"] + payload["warp"]) % (1 << config.index_address_bits)
-                has_indices = payload["warp"] < payload["index_warps"]
-                reads.append((cycle + rng.randint(1, 9), row, has_indices))
+                assert payload["warp"] < payload["index_warps"]
+                reads.append((cycle + rng.randint(1, 9), row))
                 made.reads += 1
             if ctx.get(core.retired_valid):
                 made.turns.append(turn.unpack(ctx.get(core.retired.as_value())))
@@ -228,7 +225,7 @@ class CoreBench:
                     block.status = BlockStatus(ended["status"])
             for slot, block in list(resident.items()):
                 left = bool(handing) and handing[0]["slot"] == slot
-                dropped = kill >> block.place & 1
+                dropped = kill >> block.stream & 1
                 all_handed = block.handed == block.warps or (dropped and not left)
                 if all_handed and block.ended == block.handed:
                     if block.status is None or (dropped and block.handed < block.warps):
@@ -252,13 +249,13 @@ class CoreBench:
         core, config = self.core, self.config
         block.taken = cycle
         stripe = config.shared_units // config.block_slots
-        fields = {"place": block.place, "slot": block.slot}
+        fields = {"stream": block.stream, "slot": block.slot}
         fields["shared_first"] = self.shared_first(block.slot * stripe)
         fields |= {f"b{axis}": b for axis, b in zip("xyz", block.position, strict=True)}
-        widths = [(d - 1).bit_length() for d in block.launch.block]
-        fields |= {f"width_{axis}": w for axis, w in zip("xyz", widths, strict=True)}
         for name, value in fields.items():
             ctx.set(getattr(core.block, name), value)
+        for name, value in launch_words(config, block.launch).items():
+            ctx.set(getattr(core.words, name), value)
         ctx.set(core.block_valid, 1)
 
     def _warps(self, block: Block, rows: dict[int, tuple[Launch, int]]) -> Iterator[dict[str, int]]:
@@ -269,5 +266,4 @@ class CoreBench:
             rows[row] = block.launch, warp
             lanes = min(size, block.threads - warp * size)
             mask = self.mask((1 << lanes) - 1)
-            fields = {"slot": block.slot, "warp": warp, "mask": mask, "row": row}
-            yield fields | {"indices": self.indices}
+            yield {"slot": block.slot, "warp": warp, "mask": mask, "row": row}

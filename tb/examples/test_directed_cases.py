@@ -57,7 +57,7 @@ def core_differs(cases: list[Case], seed: int) -> list[str]:
     config = preset("tiny")
     memory, expected = memory_of(cases)
     one = launch(config.warp_size)
-    run = CoreBench(config, memory, random.Random(seed)).run([one], [Block(one, (0, 0, 0))], 50_000)
+    run = CoreBench(config, memory, random.Random(seed)).run([Block(one, (0, 0, 0))], 50_000)
     return differing(cases, run.memory, expected)
 
 

@@ -17,10 +17,10 @@ from warploom_spec import BlockStatus, preset
 TINY = preset("tiny")
 
 
-def blocks_of(launch: Launch, place: int = 0) -> list[Block]:
+def blocks_of(launch: Launch, stream: int = 0) -> list[Block]:
     gx, gy, gz = launch.grid
-    places = [(x, y, z) for z in range(gz) for y in range(gy) for x in range(gx)]
-    return [Block(launch, position, place) for position in places]
+    positions = [(x, y, z) for z in range(gz) for y in range(gy) for x in range(gx)]
+    return [Block(launch, position, stream) for position in positions]
 
 
 def launch_of(case: KernelCase, warp_size: int) -> Launch:
@@ -38,7 +38,7 @@ def run_kernel(bench: CoreBench, case: KernelCase, limit: int = 100_000):
     """Run a kernel on the core; return the run, its blocks, and the kernel's result."""
     launch = launch_of(case, bench.config.warp_size)
     blocks = blocks_of(launch)
-    run = bench.run([launch], blocks, limit)
+    run = bench.run(blocks, limit)
     memory = case.image.bytes.copy()
     memory[: len(run.memory)] = run.memory
     return run, blocks, case.result(memory)
@@ -78,7 +78,7 @@ def lockstep(seed: int, sequences: int, threads: int) -> int:
     rng = random.Random(seed)
     memory, launch = random_program(rng, sequences, TINY.warp_size, threads, 1 << CORE_BITS)
     blocks = blocks_of(launch)
-    run = CoreBench(TINY, memory, rng).run([launch], blocks, 1_000_000)
+    run = CoreBench(TINY, memory, rng).run(blocks, 1_000_000)
     assert all(block.status == BlockStatus.OK for block in blocks)
     check_turns(run, blocks, memory)
     return len(run.turns)
@@ -175,18 +175,9 @@ def test_lanes_that_are_no_threads_would_store(full: bool, seed: int) -> None:
     bench = CoreBench(TINY, memory, random.Random(seed))
     if full:
         bench.mask = lambda mask: (1 << TINY.warp_size) - 1
-    run = bench.run([launch], blocks_of(launch), 5000)
+    run = bench.run(blocks_of(launch), 5000)
     expected = [*range(1, 14), *[1 if full else 0] * 3]
     assert run.memory[0x200:].view("<u4")[:16].tolist() == expected
-
-
-@pytest.mark.deep
-def test_threads_of_a_warp_without_indices_are_0(seed: int) -> None:
-    memory, launch = stores_thread_x()
-    bench = CoreBench(TINY, memory, random.Random(seed))
-    bench.indices = 0
-    run = bench.run([launch], blocks_of(launch), 5000)
-    assert run.memory[0x200:].view("<u4")[:16].tolist() == [*[1] * 13, 0, 0, 0]
 
 
 @pytest.mark.deep
