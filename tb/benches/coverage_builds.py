@@ -27,9 +27,9 @@ from tb.launch import (
 from tb.sm_side import (
     test_block_at_a_time,
     test_block_to_warps,
-    test_offer_queue,
     test_incremental_scheduler,
     test_index_read_arbiter,
+    test_offer_queue,
     test_resource_ranges,
 )
 from tb.support import dispatch_cases, resident_cases

@@ -155,7 +155,7 @@ def make(config):
     return OfferQueue(config_of(config)), Model(config_of(config))
 
 
-def case(config, seed, cycles=1500):
+def case(config, seed, cycles=1000):
     return Case(make=make, params={"config": config}, seed=seed, cycles=cycles, stimulus=Lockstep)
 
 
@@ -168,7 +168,7 @@ def test_no_block_waits_for_ever_and_none_is_lost(seed):
 
 
 def test_equals_its_model(seed):
-    run([case("tiny", seed), case("tiny,block_slots=3,sm_kill=False", seed, 500)], "amaranth")
+    run([case("tiny", seed), case("tiny,block_slots=3,sm_kill=False", seed, 300)], "amaranth")
 
 
 @pytest.mark.parametrize("simulator", OTHER_SIMULATORS)

@@ -59,8 +59,8 @@ class RangesTraffic:
         Chance of a kill in a cycle.
     hurries : bool
         Whether a stream's next launch comes while blocks of the last one are out. No dispatcher
-        does this. Launches have few and small blocks then, so that those of three sizes meet on the SM,
-        and no launch is killed.
+        does this. Launches have few and small blocks then, so that those of three sizes meet on the
+        SM, and no launch is killed.
     """
 
     def __init__(

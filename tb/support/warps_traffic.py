@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from tb.support.offer_traffic import FAULT, KILLED, OK, OfferTraffic
-from tb.support.sm_side_tables import drawn, packed
+from tb.support.sm_side_tables import packed
 from warploom_spec import BlockStatus, Config, sm_packets, timing
 
 Outputs = Mapping[str, int | None]
