@@ -74,6 +74,15 @@ class Packet:
             place += f.bits
         return result
 
+    @cached_property
+    def _places(self) -> tuple[tuple[str, int, int], ...]:
+        """Name, lowest bit and mask of each field; of a field of width 0 both numbers are 0."""
+        return tuple((f.name, self.offsets.get(f.name, 0), (1 << f.bits) - 1) for f in self.fields)
+
+    @cached_property
+    def _names(self) -> frozenset[str]:
+        return frozenset(f.name for f in self.fields)
+
     def layout(self) -> "PacketLayout":
         """Return the Amaranth layout with the same fields at the same bits."""
         from warploom_spec.packet_layout import PacketLayout  # drivers need no Amaranth
@@ -89,27 +98,23 @@ class Packet:
             If a field is missing, unknown or does not fit.
         """
         word = 0
-        for f in self.present:
-            if f.name not in values:
-                raise WarploomError(f"{self.name}.{f.name} is missing")
-            value = int(values[f.name])
-            if not 0 <= value < 1 << f.bits:
-                raise WarploomError(
-                    f"{self.name}.{f.name} is {value}; legal: 0 to {(1 << f.bits) - 1}"
-                )
-            word |= value << self.offsets[f.name]
-        unknown = values.keys() - {f.name for f in self.fields}
+        for name, offset, mask in self._places:
+            if not mask:
+                continue
+            if name not in values:
+                raise WarploomError(f"{self.name}.{name} is missing")
+            value = int(values[name])
+            if not 0 <= value <= mask:
+                raise WarploomError(f"{self.name}.{name} is {value}; legal: 0 to {mask}")
+            word |= value << offset
+        unknown = values.keys() - self._names
         if unknown:
             raise WarploomError(f"{self.name} has no field {', '.join(sorted(unknown))}")
         return word
 
     def unpack(self, word: int) -> dict[str, int]:
         """Return the fields of a packet's word (0 for a field of width 0)."""
-        result = {}
-        for f in self.fields:
-            mask = (1 << f.bits) - 1
-            result[f.name] = (word >> self.offsets[f.name]) & mask if f.bits else 0
-        return result
+        return {name: word >> offset & mask for name, offset, mask in self._places}
 
     def dtype(self) -> "np.dtype[np.void]":
         """Return the NumPy record: the smallest unsigned type for a field, uint64 words above."""
