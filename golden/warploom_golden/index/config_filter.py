@@ -116,6 +116,7 @@ class ConfigFilter:
         self._stage: Request | None = None
         self._age = 0
         self._found: Found | None = None
+        self._needs_release = False
         self._decision: int | None = None
         self._answers: deque[Answer] = deque()
         self._acceptances = 0
@@ -142,6 +143,7 @@ class ConfigFilter:
             "done__payload": None if done is None else done.payload,
             "done__valid": int(done is not None),
             "release__ready": 1,
+            "needs_release": int(self._needs_release),
             "error": self._error,
             "error_count": self._error_count,
         }
@@ -151,6 +153,7 @@ class ConfigFilter:
         verdict = self._judge(inputs)
         done = self._done(inputs)
         self._found = self._look_up()
+        waits = self._waits_for_release()
         self._release(inputs)
         self._finish(inputs)
         if done is not None and inputs["done__ready"]:
@@ -162,6 +165,8 @@ class ConfigFilter:
         if verdict.accepted:
             self._accept(verdict)
         self._load(inputs, verdict)
+        ripe = self._stage is not None and self._age >= self._timing.filter_lookup
+        self._needs_release = waits and ripe
 
     def _judge(self, inputs: Mapping[str, int]) -> Verdict:
         """Decide on the configuration in the lookup stage (4e to 4g, 5)."""
@@ -181,12 +186,27 @@ class ConfigFilter:
             return None
         for number, entry in enumerate(self.entries):
             if entry.request is not None and entry.request.key == stage.key:
-                full = entry.count == (1 << self._config.reference_bits) - 1
-                return None if entry.generating or full else Found(number, hit=True)
+                held = entry.generating or self._is_full(entry)
+                return None if held else Found(number, hit=True)
         victim = self._victim()
         if victim is None or self._must_wait_for_readers(stage):
             return None
         return Found(victim, hit=False)
+
+    def _waits_for_release(self) -> bool:
+        """Tell whether only a release can help the lookup stage's configuration (15)."""
+        stage = self._stage
+        if stage is None:
+            return False
+        for entry in self.entries:
+            if entry.request is not None and entry.request.key == stage.key:
+                return self._is_full(entry)
+        overlaps = any(entry.count for entry in self._overlapping(stage))
+        return overlaps or all(entry.count for entry in self.entries)
+
+    def _is_full(self, entry: Entry) -> bool:
+        """Tell whether an entry's count is at its highest value (4d)."""
+        return entry.count == (1 << self._config.reference_bits) - 1
 
     def _victim(self) -> int | None:
         """Return a miss's victim: an invalid entry, else the least recently used (3)."""

@@ -1,14 +1,15 @@
-"""Cycle model of LaunchPath: the launch path with stream queues."""
+"""Cycle model of LaunchPath: a launch from its ticket to its record."""
 
 from collections import deque
 from collections.abc import Mapping
+from typing import NamedTuple
 
-from warploom_golden.dispatch import BlockDispatcher
+from warploom_golden.dispatch import ResidentDispatcher
 from warploom_golden.index import IndexGenerator
-from warploom_golden.launch.kernel_queue import KernelQueue
 from warploom_golden.launch.launch_check import LaunchCheck
 from warploom_golden.launch.record_queue import RecordQueue
-from warploom_spec import layouts, queue_packets
+from warploom_golden.launch.resident_queue import ResidentQueue
+from warploom_spec import layouts, queue_packets, resident_packets
 from warploom_spec.config import Config
 from warploom_spec.host_errors import HostError
 from warploom_spec.queue import Mode
@@ -16,42 +17,54 @@ from warploom_spec.queue_packets import MODE_WORD
 from warploom_spec.timing import timing
 
 Values = dict[str, int | None]
+Inputs = dict[str, int]
 
 CLOCK_BITS = 64
-#: What KernelQueue keeps of the clock.
+#: What ResidentQueue and ResidentDispatcher see of the clock.
 LOW_CLOCK = (1 << 32) - 1
-#: Ports that are KernelQueue's own, as they are.
+#: Ports that are ResidentQueue's own, as they are.
 QUEUE_INPUTS = (
-    "command",
-    "abort__valid",
-    "abort__payload",
-    "clear_stream",
-    "launch_timeout",
-    "soft_reset_active",
-    "restart",
+    *(f"{name}__{part}" for name in ("command", "abort") for part in ("valid", "payload")),
+    *("clear_stream__valid", "clear_stream__payload"),
+    *("launch_timeout", "soft_reset_active", "restart"),
 )
 QUEUE_OUTPUTS = (
-    "room",
-    "answer",
-    "command_answer",
-    "abort__ready",
-    "abort_answer",
-    "put_back",
-    "timeline",
-    "record",
-    "idle",
+    *("room", "records_left", "answer", "command__ready", "command_answer", "abort__ready"),
+    *("abort_answer", "clear_stream__ready", "killed", "timeline", "words", "record", "idle"),
 )
-#: Outputs of the dispatcher that only KernelQueue reads.
-DISPATCHER_INNER = (
-    "launch__ready",
-    "ended__valid",
-    "ended__payload",
-    "ended_number",
-    "started",
-    "yields",
+#: What ResidentQueue sees of the dispatcher.
+TO_QUEUE = (
+    *("begun", "busy", "open", "yields", "no_sm", "fetch", "start__ready"),
+    *("ended__valid", "ended__payload", "ended_first", "ended_cycles"),
 )
-#: Outputs of the index generator that are the whole's, as they are.
+#: What the dispatcher sees of ResidentQueue.
+TO_DISPATCHER = ("start__valid", "start__payload", "hold", "stop", "ended__ready")
+#: Outputs of the dispatcher that are inner wires alone.
+DISPATCHER_INNER = frozenset((*TO_QUEUE, "resident", "error", "error_count")) - {"no_sm"}
+#: Ports that are the index generator's own, as they are.
+INDEX_INPUTS = ("read__valid", "read__payload", "data__ready")
 INDEX_OUTPUTS = ("written", "written_valid", "read__ready", "data__payload", "data__valid")
+
+
+class Registers(NamedTuple):
+    """Outputs of parts that depend on their registers alone, in one cycle.
+
+    Attributes
+    ----------
+    queue, dispatcher, records, check : mapping
+        Of each part.
+    moves : bool
+        LaunchCheck moves (3).
+    ready : bool
+        ``launch.ready`` (2).
+    """
+
+    queue: Values
+    dispatcher: Values
+    records: Values
+    check: Values
+    moves: bool
+    ready: bool
 
 
 class LaunchPath:
@@ -68,8 +81,7 @@ class LaunchPath:
         The first ticket, the clock's first value, and the streams' first accepted count and
         timeline, for tests of the wraps.
     first_number : int
-        The number of each launch's first block, for tests of its wrap. KernelQueue has 0 instead:
-        what passes between it and the dispatcher is inverted where this has a 1.
+        The number of each launch's first block, for tests of its wrap.
     """
 
     def __init__(
@@ -81,23 +93,25 @@ class LaunchPath:
         first_count: int = 0,
         first_number: int = 0,
     ):
-        self._config = config
-        self._first_number = first_number
         self._depth = timing(config).launch_check
         self._first_clock = first_clock
         self._check = LaunchCheck(config)
-        self._queue = KernelQueue(config, first_ticket=first_ticket, first_count=first_count)
+        self._queue = ResidentQueue(config, first_ticket=first_ticket, first_count=first_count)
         self._generator = IndexGenerator(config) if config.makes_indices else None
-        self._dispatcher = BlockDispatcher(config, preempts=True)
+        self._dispatcher = ResidentDispatcher(config, first_number=first_number)
         self._record_queue = RecordQueue(config)
         self._launch = queue_packets.queued_launch(config)
         self._descriptor = layouts.launch_descriptor(config)
-        self._sent = queue_packets.queue_sent(config)
+        self._sent = resident_packets.resident_sent(config)
         self._leaving = layouts.checked_launch(config)
-        self._checked = queue_packets.queue_launch(config)
-        self._dispatched = layouts.dispatch_launch(config)
-        self._pairs = [field.name for field in self._sent.fields if field.name.startswith("wait")]
-        self._all_lost = (1 << config.sms) - 1
+        self._checked = resident_packets.resident_launch(config)
+        self._pairs = [name for name in self._launch.offsets if name.startswith("wait")]
+        streams = [f"report__{n}" for n in range(config.sms)]
+        streams += ["order_swap"] * config.has_order_table
+        self._dispatcher_inputs = (
+            *("enable", "restart"),
+            *(f"{name}__{part}" for name in streams for part in ("valid", "payload")),
+        )
         self.reset()
 
     def reset(self) -> None:
@@ -113,28 +127,27 @@ class LaunchPath:
         self._check.reset()
         if self._generator is not None:
             self._generator.reset()
-        self._no_sm = 0
         # Mode and waits beside LaunchCheck, the launch that leaves it last (3).
-        self._beside: deque[dict[str, int]] = deque([{}] * self._depth, maxlen=self._depth)
+        self._beside: deque[Inputs] = deque([{}] * self._depth, maxlen=self._depth)
+        self._registers: Registers | None = None
 
     def outputs(self, inputs: Mapping[str, int]) -> Values:
         """Return the outputs of this cycle."""
-        queue = self._queue.outputs({})
-        dispatched = self._dispatcher.outputs(self._to_dispatcher(inputs, queue))
-        records = self._record_queue.outputs({})
-        inner = DISPATCHER_INNER
-        values = {name: value for name, value in dispatched.items() if name not in inner}
-        values["dispatch_error"] = values.pop("error")
-        values["dispatch_error_count"] = values.pop("error_count")
-        values |= {name: queue[name] for name in QUEUE_OUTPUTS}
+        now = self._now()
+        values = {name: now.queue[name] for name in QUEUE_OUTPUTS}
+        for name, value in now.dispatcher.items():
+            if name not in DISPATCHER_INNER:
+                values[name] = value
         values |= {
-            "launch__ready": 1,  # 2
-            "oldest": records["oldest"],
-            "records": records["records"],
+            "launch__ready": int(now.ready),
+            "oldest": now.records["oldest"],
+            "records": now.records["records"],
             "clock": self._clock,
+            "dispatch_error": now.dispatcher["error"],
+            "dispatch_error_count": now.dispatcher["error_count"],
         }
         if self._generator is not None:
-            indexed = self._generator.outputs(self._to_generator(inputs, queue))
+            indexed = self._generator.outputs(_to_generator(inputs, now.queue))
             values |= {name: indexed[name] for name in INDEX_OUTPUTS}
             values |= {
                 "decided": indexed["decision__payload"],
@@ -147,113 +160,123 @@ class LaunchPath:
         return values
 
     def tick(self, inputs: Mapping[str, int]) -> None:
-        """Advance by one clock edge."""
-        queue = self._queue.outputs({})
-        taken = self._record_queue.outputs({})["record_taken"] or 0
-        to_dispatcher = self._to_dispatcher(inputs, queue)
-        dispatched = self._dispatcher.outputs(to_dispatcher)
-        launch = self._launch.unpack(inputs["launch__payload"]) if inputs["launch__valid"] else None
-        to_check = self._to_check(inputs, launch)
-        to_queue = {name: inputs[name] for name in QUEUE_INPUTS} | {
-            "sent": self._pack_sent(launch),
-            "checked": self._pack_checked(),
-            "clock": self._clock & LOW_CLOCK,
-            "no_sm": self._no_sm,
-            "record_taken": taken,
-            "launch__ready": dispatched["launch__ready"] or 0,
-            "started": dispatched["started"] or 0,
-            "yields": dispatched["yields"] or 0,
-            "ended__valid": dispatched["ended__valid"] or 0,
-            "ended__payload": dispatched["ended__payload"] or 0,
-            "ended_number": (dispatched["ended_number"] or 0) ^ self._first_number,
-        }
+        """Advance by one clock edge; each part sees this cycle's outputs of the others (1)."""
+        now = self._now()
+        launch = None
+        if inputs["launch__valid"] and now.ready:
+            launch = self._launch.unpack(inputs["launch__payload"])
+        to_queue = self._to_queue(inputs, now, launch)
         if self._generator is not None:
-            to_generator = self._to_generator(inputs, queue)
-            indexed = self._generator.outputs(to_generator)
-            to_queue |= {
-                "request__ready": indexed["i__ready"] or 0,
-                "decision__valid": indexed["decision__valid"] or 0,
-                "decision__payload": indexed["decision__payload"] or 0,
-                "release__ready": 1,
-            }
+            to_generator = _to_generator(inputs, now.queue)
+            to_queue |= _from_generator(self._generator.outputs(to_generator))
             self._generator.tick(to_generator)
-        no_sm = int(self._dispatcher.lost == self._all_lost)
-        self._check.tick(to_check)
         self._queue.tick(to_queue)
-        self._dispatcher.tick(to_dispatcher)
-        self._record_queue.tick({"record": queue["record"] or 0, "pop": inputs["pop"]})
-        self._no_sm = no_sm  # 9
-        self._beside.append({} if launch is None else self._keep(launch))
-        self._clock = (self._clock + 1) % (1 << CLOCK_BITS)  # 8
+        self._check.tick(self._to_check(inputs, now, launch))
+        self._dispatcher.tick(self._to_dispatcher(inputs, now.queue))
+        self._record_queue.tick({"record": now.queue["record"] or 0, "pop": inputs["pop"]})
+        if now.moves:
+            self._beside.append({} if launch is None else self._keep(launch))
+        self._clock = (self._clock + 1) % (1 << CLOCK_BITS)  # 9
+        self._registers = None
         if inputs["restart"]:
-            self._dispatcher.restart()
             self._forget()
 
-    # Launch
+    # Wires
+
+    def _now(self) -> Registers:
+        """Return what the cycle's registers say: the same, however often it is asked."""
+        if self._registers is None:
+            dispatcher = self._dispatcher.outputs({})
+            # Of the queue's inputs only these matter to its outputs.
+            ended = dispatcher["ended__valid"] or 0
+            queue = self._queue.outputs({"ended__valid": ended, "clear_stream__valid": 0})
+            takes = queue["checked__ready"] or 0
+            check = self._check.outputs({"o__ready": takes})
+            moves = bool(check["i__ready"])
+            ready = moves and bool(queue["pace"])
+            records = self._record_queue.outputs({})
+            self._registers = Registers(queue, dispatcher, records, check, moves, ready)
+        return self._registers
+
+    def _to_queue(
+        self, inputs: Mapping[str, int], now: Registers, launch: Mapping[str, int] | None
+    ) -> Inputs:
+        """Return ResidentQueue's inputs, without the index generator's."""
+        sent = 0
+        if launch is not None:
+            sent = self._sent.pack({"valid": 1, "priority": launch["priority"]})
+        values = {name: inputs[name] for name in QUEUE_INPUTS}
+        values |= {name: now.dispatcher[name] or 0 for name in TO_QUEUE}
+        return values | {
+            "sent": sent,
+            "checked__valid": now.check["o__valid"] or 0,
+            "checked__payload": self._pack_checked(now.check["o__payload"]),
+            "clock": self._clock & LOW_CLOCK,
+            "record_taken": now.records["record_taken"] or 0,
+            "release__ready": 1,
+        }
+
+    def _pack_checked(self, word: int | None) -> int:
+        """Return what stands at the queue's ``checked`` (3, 4)."""
+        if word is None:
+            return 0
+        fields = {**self._leaving.unpack(word), **self._beside[0]}
+        fields.pop("after_previous", None)
+        if not fields["error"] and fields["mode"] > Mode.YIELD:
+            fields |= {"error": HostError.FIELD_RANGE, "argument": MODE_WORD}
+        return self._checked.pack(fields)
 
     def _to_check(
-        self, inputs: Mapping[str, int], launch: Mapping[str, int] | None
-    ) -> dict[str, int]:
+        self, inputs: Mapping[str, int], now: Registers, launch: Mapping[str, int] | None
+    ) -> Inputs:
         """Return LaunchCheck's inputs: the low bits of the mode are its own (1)."""
         word = 0
         if launch is not None:
-            fields = {field.name: launch[field.name] for field in self._descriptor.fields}
+            fields = {field.name: launch.get(field.name, 0) for field in self._descriptor.fields}
             fields["mode"] &= (1 << layouts.MODE_BITS) - 1
             word = self._descriptor.pack(fields)
         return {
             "i__valid": int(launch is not None),
             "i__payload": word,
-            "o__ready": 1,
+            "o__ready": now.queue["checked__ready"] or 0,
             "tables": inputs["tables"],
         }
 
-    def _keep(self, launch: Mapping[str, int]) -> dict[str, int]:
+    def _keep(self, launch: Mapping[str, int]) -> Inputs:
         """Return what travels beside LaunchCheck (3)."""
         return {name: launch[name] for name in ("mode", *self._pairs)}
 
-    def _pack_sent(self, launch: Mapping[str, int] | None) -> int:
-        """Return what stands at the queue's ``sent`` (2)."""
-        if launch is None:
-            return 0
-        names = ("stream", "priority", *self._pairs)
-        return self._sent.pack({"valid": 1, **{name: launch[name] for name in names}})
-
-    def _pack_checked(self) -> int:
-        """Return what stands at the queue's ``checked`` (3, 4)."""
-        word = self._check.outputs({"o__ready": 1})["o__payload"]
-        if word is None:
-            return 0
-        fields = {"valid": 1, **self._leaving.unpack(word), **self._beside[0]}
-        if not fields["error"] and fields["mode"] > Mode.YIELD:
-            fields |= {"error": HostError.FIELD_RANGE, "argument": MODE_WORD}
-        return self._checked.pack(fields)
-
-    # Wires
-
-    def _to_dispatcher(self, inputs: Mapping[str, int], queue: Values) -> dict[str, int]:
+    def _to_dispatcher(self, inputs: Mapping[str, int], queue: Values) -> Inputs:
         """Return the dispatcher's inputs (1)."""
-        word = queue["launch__payload"] or 0
-        return dict(inputs) | {
-            "launch__valid": queue["launch__valid"] or 0,
-            "launch__payload": word,
-            "launch_priority": self._dispatched.unpack(word)["priority"],
-            "launch_yields": queue["launch_yields"] or 0,
-            "launch_number": (queue["launch_number"] or 0) ^ self._first_number,
-            "stop": queue["stop"] or 0,
-            "ended__ready": 1,
-        }
+        values = {name: inputs[name] for name in self._dispatcher_inputs}
+        values |= {name: queue[name] or 0 for name in TO_DISPATCHER}
+        values["clock"] = self._clock & LOW_CLOCK
+        return values
 
-    def _to_generator(self, inputs: Mapping[str, int], queue: Values) -> dict[str, int]:
-        """Return the index generator's inputs (1, 7)."""
-        return {
-            "i__valid": queue["request__valid"] or 0,
-            "i__payload": queue["request__payload"] or 0,
-            "cancel": queue["cancel"] or 0,
-            "decision__ready": 1,
-            "done__ready": 1,
-            "release__valid": queue["release__valid"] or 0,
-            "release__payload": queue["release__payload"] or 0,
-            "read__valid": inputs["read__valid"],
-            "read__payload": inputs["read__payload"],
-            "data__ready": inputs["data__ready"],
-        }
+
+def _to_generator(inputs: Mapping[str, int], queue: Values) -> Inputs:
+    """Return the index generator's inputs (1, 7)."""
+    values = {name: inputs[name] for name in INDEX_INPUTS}
+    values |= {
+        "i__valid": queue["request__valid"] or 0,
+        "i__payload": queue["request__payload"] or 0,
+        "cancel": queue["cancel"] or 0,
+        "decision__ready": 1,
+        "done__ready": 1,
+        "release__valid": queue["release__valid"] or 0,
+        "release__payload": queue["release__payload"] or 0,
+    }
+    return values
+
+
+def _from_generator(indexed: Values) -> Inputs:
+    """Return what ResidentQueue sees of the index generator (1)."""
+    # `hit` is the lowest bit of an answer.
+    made = bool(indexed["done__valid"]) and not (indexed["done__payload"] or 0) & 1
+    return {
+        "request__ready": indexed["i__ready"] or 0,
+        "needs_release": indexed["needs_release"] or 0,
+        "decision__valid": indexed["decision__valid"] or 0,
+        "decision__payload": indexed["decision__payload"] or 0,
+        "made": int(made),
+    }

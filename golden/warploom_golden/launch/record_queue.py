@@ -1,10 +1,11 @@
-"""Cycle model of RecordQueue: final records, kept in order until the host has read them."""
+"""Cycle model of RecordQueue: final records by words, kept in order until the host has read them."""
 
 from collections import deque
 from collections.abc import Mapping
 
-from warploom_spec import queue_packets
+from warploom_spec import resident_packets
 from warploom_spec.config import Config
+from warploom_spec.queue_packets import FINAL_RECORD_WORDS
 from warploom_spec.word_layout import WORD_BITS
 
 
@@ -16,20 +17,22 @@ class RecordQueue:
     Parameters
     ----------
     config : Config
-        ``queue_depth``, and the width of a record's stream.
+        ``queue_depth``.
     """
 
     def __init__(self, config: Config):
-        self._config = config
-        self._packet = queue_packets.final_record(config)
-        self._words = queue_packets.final_record_words(config)
+        self._most = config.records
+        self._packet = resident_packets.record_word(config)
         self.reset()
 
     def reset(self) -> None:
-        """Forget all records (6)."""
-        self._memory: deque[int] = deque()
-        self._shown: int | None = None
-        # What the outputs show: the state of the cycle before (5), and what a pop did in it (3).
+        """Forget all records (7)."""
+        # Records that are held, each a list of words; and the words of the one that comes.
+        self._held: deque[list[int]] = deque()
+        self._coming = [0] * FINAL_RECORD_WORDS
+        self._next_word = 0
+        # What was read in the cycle before, at its place in `oldest` (3).
+        self._read = 0
         self._oldest = self._records = self._taken = 0
 
     def outputs(self, inputs: Mapping[str, int]) -> dict[str, int | None]:
@@ -39,19 +42,28 @@ class RecordQueue:
 
     def tick(self, inputs: Mapping[str, int]) -> None:
         """Advance by one clock edge; everything is judged by the state before it."""
-        fields = self._packet.unpack(inputs["record"])
-        comes = fields.pop("valid")
-        holds = len(self._memory) + (self._shown is not None)
-        assert not comes or holds < self._config.records, "a record comes, and has no place"
-        self._oldest, self._records = self._shown or 0, holds  # 5
-        self._taken = int(bool(inputs["pop"]) and self._shown is not None)  # 3
+        self._records = len(self._held)  # 6
+        self._taken = int(bool(inputs["pop"] and self._held))  # 2
         if self._taken:
-            self._shown = None
-        if self._shown is None and self._memory:  # 4
-            self._shown = self._memory.popleft()
-        if comes:  # 2
-            self._memory.append(self._as_words(fields))
+            self._held.popleft()
+            self._oldest = self._read = self._next_word = 0  # 5
+        else:
+            self._load()
+        if inputs["record"]:
+            self._enter(self._packet.unpack(inputs["record"]))
 
-    def _as_words(self, fields: Mapping[str, int]) -> int:
-        """Return a record's words as one number, word 0 lowest (7)."""
-        return sum(word << WORD_BITS * k for k, word in enumerate(self._words.pack(fields)))
+    def _load(self) -> None:
+        """Show the word that was read, and read the next one (3)."""
+        self._oldest |= self._read
+        self._read = 0
+        if self._held and self._next_word < FINAL_RECORD_WORDS:
+            self._read = self._held[0][self._next_word] << WORD_BITS * self._next_word
+            self._next_word += 1
+
+    def _enter(self, word: Mapping[str, int]) -> None:
+        """Take a word (1); words that do not come are 0 (4)."""
+        self._coming[word["word"]] = word["data"]
+        if word["last"]:
+            assert len(self._held) < self._most, "a record comes, and has no place"
+            self._held.append(self._coming)
+            self._coming = [0] * FINAL_RECORD_WORDS

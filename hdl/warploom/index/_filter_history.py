@@ -2,12 +2,30 @@
 
 from functools import reduce
 from operator import or_
+from typing import NamedTuple
 
 from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from warploom_spec import Config, layouts, timing
+
+
+class _Flags(NamedTuple):
+    """What a count says of its entry, a bit an entry.
+
+    Attributes
+    ----------
+    none, full : Signal
+        The count is 0, or at its highest value.
+    idle, no_hit : Signal
+        No launch reads the entry, and it is not generating; it may not be hit now.
+    """
+
+    none: Signal
+    full: Signal
+    idle: Signal
+    no_hit: Signal
 
 
 def any_of(bits: list[Value]) -> Value:
@@ -48,6 +66,8 @@ class History(wiring.Component):
                 "may_hit": Out(1),
                 "may_miss": Out(1),
                 "entry": Out(config.entry_bits),
+                # In this cycle only a release can help what was compared.
+                "waits": Out(1),
                 # `kept` is accepted as a miss, or as a hit, in this cycle.
                 "misses": In(1),
                 "hits": In(1),
@@ -76,6 +96,9 @@ class History(wiring.Component):
         victim = Signal(n)
         idle = Signal(n, init=-1)
         no_hit = Signal(n)
+        # Counts that are 0, and those at their highest value.
+        none = Signal(n, init=-1)
+        full = Signal(n)
         # Results of the judgement, at most one bit each: the entry that may be hit, and the entry
         # that a miss replaces.
         to_hit = Signal(n, reset_less=True)
@@ -98,6 +121,9 @@ class History(wiring.Component):
             uses.eq(Mux(self.hits, to_hit, 0) | Mux(self.misses, to_take, 0)),
             self.may_hit.eq(may_hit),
             self.may_miss.eq(may_miss),
+            self.waits.eq(
+                Mux(match.any(), (match & full).any(), (overlap & ~none).any() | ~none.any())
+            ),
             order.candidates.eq(idle),
             order.used.eq(used),
         ]
@@ -108,7 +134,7 @@ class History(wiring.Component):
                 m.d.comb += self.entry[bit].eq(any_of(holders))
         valid = self._compare(m, match, overlap, to_take)
         self._choose(m, victim, valid, order.oldest)
-        self._count(m, (uses, used), idle, no_hit)
+        self._count(m, (uses, used), _Flags(none, full, idle, no_hit))
         return m
 
     def _choose(self, m: Module, victim: Signal, valid: Signal, oldest: Value) -> None:
@@ -163,9 +189,7 @@ class History(wiring.Component):
             m.d.sync += valid[e].eq(enters | (valid[e] & ~dropped))
         return valid
 
-    def _count(
-        self, m: Module, accepted: tuple[Signal, Signal], idle: Signal, no_hit: Signal
-    ) -> None:
+    def _count(self, m: Module, accepted: tuple[Signal, Signal], flags: "_Flags") -> None:
         """Count references, and note which entries are generating.
 
         An acceptance is counted a cycle late. ``accepted``: the entry that is accepted in this
@@ -186,7 +210,7 @@ class History(wiring.Component):
         m.d.comb += self.unreferenced.eq(self.release_valid & bare.bit_select(self.release, 1))
         for e in range(n):
             count = Signal(self._config.reference_bits, name=f"count_{e}")
-            none = Signal(name=f"none_{e}", init=1)  # The count is 0.
+            none = flags.none[e]
             generating = Signal(name=f"generating_{e}")
             ends = Signal(name=f"ends_{e}")
             given_back = Signal(name=f"given_back_{e}")
@@ -204,12 +228,13 @@ class History(wiring.Component):
             # The count is at its highest value, or one below it with an acceptance that is not
             # counted yet.
             most = count[1:].all() & (count[0] | used[e])
+            m.d.comb += flags.full[e].eq(count.all())
             m.d.sync += [
                 none.eq(unread),
                 bare[e].eq(unread & ~uses[e]),
                 generating.eq(still),
-                idle[e].eq(~still & unread),
-                no_hit[e].eq((most & ~given_back) | still),
+                flags.idle[e].eq(~still & unread),
+                flags.no_hit[e].eq((most & ~given_back) | still),
             ]
 
 

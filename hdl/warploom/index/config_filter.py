@@ -31,6 +31,7 @@ class ConfigFilter(wiring.Component):
     finished: Signal
     done: stream.Interface
     release: stream.Interface
+    needs_release: Signal
     error: data.View
     error_count: Signal
 
@@ -60,6 +61,8 @@ class ConfigFilter(wiring.Component):
                 # Gives one reference back; `ready` is always 1. With an acceptance of the same
                 # entry in one cycle the count stays.
                 "release": In(stream.Signature(unsigned(config.entry_bits))),
+                # The configuration in the lookup stage waits for a release: a register.
+                "needs_release": Out(1),
                 # `RELEASE_UNREFERENCED` one cycle after a release of an entry without references,
                 # also when the entry is accepted in that cycle.
                 "error": Out(layouts.error_record(config).layout()),
@@ -120,6 +123,8 @@ class ConfigFilter(wiring.Component):
             ),
             full.eq(~self.cancel & Mux(full, ~accept, self.i.valid)),
             ripe.eq(~self.cancel & full & ~accept),
+            # While a release alone can help, the configuration is not accepted.
+            self.needs_release.eq(~self.cancel & ripe & history.waits),
             hit_before.eq(hits),
             missed_before.eq(missed),
             self.decision.valid.eq(accept | (self.decision.valid & ~self.decision.ready)),

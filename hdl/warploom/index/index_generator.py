@@ -30,6 +30,7 @@ class IndexGenerator(wiring.Component):
     decision: stream.Interface
     done: stream.Interface
     release: stream.Interface
+    needs_release: Signal
     error: data.View
     error_count: Signal
     accepted: data.View
@@ -63,6 +64,7 @@ class IndexGenerator(wiring.Component):
                 "decision": Out(decision),
                 "done": Out(decision),
                 "release": In(stream.Signature(unsigned(config.entry_bits))),
+                "needs_release": Out(1),
                 "error": Out(layouts.error_record(config).layout()),
                 "error_count": Out(timing(config).error_counter_bits),
                 "accepted": Out(layouts.index_region(config).layout()),
@@ -85,6 +87,7 @@ class IndexGenerator(wiring.Component):
         connect(m, iterator.o, packer.i)
         m.d.comb += [
             config_filter.cancel.eq(self.cancel),
+            self.needs_release.eq(config_filter.needs_release),
             self.error.eq(config_filter.error),
             self.error_count.eq(config_filter.error_count),
             self.accepted.eq(config_filter.accepted),
