@@ -1,384 +1,400 @@
-"""LaunchPath's books, kept from its ports alone.
+"""The ledger of LaunchPath's ports: each ticket one record, each block once in effect."""
 
-Exactly one record for each ticket, each block in effect once, waits and the order of streams kept.
-"""
+from collections import Counter, deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
 
-from tb.launch.path_blocks import Blocks, Run
-from tb.launch.path_entry import Entry
-from tb.launch.queue_books import COUNTS, Firsts, step_timeline, waits_of
-from warploom_spec import Config, Fate, layouts, queue_packets
-from warploom_spec.errors import ErrorCode
+from tb.launch.path_ledger_sms import SmBooks
+from warploom_spec import Config, ErrorCode, layouts, queue_packets, resident_packets
 from warploom_spec.host_errors import HostError
 from warploom_spec.queue import FinalFate, Mode, QueueCode, RecordKind
-from warploom_spec.queue_packets import (
-    MAX_KILLS,
-    MODE_WORD,
-    QueueOpcode,
-)
-from warploom_spec.timing import timing
+from warploom_spec.queue_packets import COUNT_BITS, KILLS_BITS, WAIT_BITS, QueueOpcode
 
-CLOCKS, TIMES = 1 << 64, (1 << 32) - 1
-#: Cycles from a PREEMPT of a stream after which none of its blocks is offered: its stop is two
-#: cycles late, counts two cycles after that, and a block decided then is offered two cycles later.
-#: A launch that yields may have been skipped in vain before: five cycles more.
-STILL_OFFERED = 11
+Values = Mapping[str, int]
+#: Cycles from a PREEMPT's answer, a kill, and a busy higher priority, after which no block comes.
+HOLDS, KILLS, LOWER = 8, 4, 12
+#: Cycles from a run's last report to the books', at most, beside four for each SM.
+_BOOKS = 40
+#: Cycles from an end's step to its record's last word.
+_RECORDED = 12
+OFFERED_WORDS = ("code", "arguments", "address_space", *(f"{a}{x}" for a in "gd" for x in "xyz"))
 
 
-class PathLedger(Firsts):
-    """Raises AssertionError where what the ports say cannot be right.
+@dataclass(eq=False)
+class Run:
+    """A run of a launch, from its first offer on."""
+
+    first: int
+    began: int
+    offered: int = 0
+    out: int = 0
+    ok: int = 0
+    faults: int = 0
+    last: int = 0
+
+
+@dataclass(eq=False)
+class Launch:
+    """An accepted launch; ``waits`` are pairs of a stream and a number in it."""
+
+    fields: Values
+    ticket: int
+    number: int
+    sent: int
+    answered: int
+    waits: list[tuple[int, int]]
+    kills: int = 0
+    aborted: bool = False
+    recorded: int | None = None
+    run: Run | None = None
+
+    @property
+    def total(self) -> int:
+        """The blocks of its grid."""
+        return self.fields["gx"] * self.fields["gy"] * self.fields["gz"]
+
+
+class PathLedger:
+    """Sees every cycle; what is wrong fails an assertion.
 
     Parameters
     ----------
     config : Config
         The machine.
-
-    Attributes
-    ----------
-    first_number : int
-        LaunchPath's parameter.
+    first_ticket, first_count, first_number : int
+        The machine's first numbers.
+    seen : Counter, optional
+        Where it counts what happens.
     """
 
-    first_number = 0
-
-    def __init__(self, config: Config):
-        self.config = config
+    def __init__(
+        self,
+        config: Config,
+        first_ticket: int = 1,
+        first_count: int = 0,
+        first_number: int = 0,
+        seen: Counter[str] | None = None,
+    ):
+        self._config = config
+        self._ticket, self._first_count = first_ticket, first_count
+        self._first_number = first_number
+        code = queue_packets.queue_code(config)
+        self._pulses: dict[str, tuple[Callable[[Values], None], Any]] = {
+            "timeline": (self._timeline, queue_packets.timeline_step(config)),
+            "answer": (self._answer, queue_packets.queue_answer(config)),
+            "command_answer": (self._command_answer, code),
+            "abort_answer": (self._abort_answer, code),
+            "killed": (self._killed, queue_packets.queue_stream(config)),
+            "record": (self._record, resident_packets.record_word(config)),
+        }
         self._launch = queue_packets.queued_launch(config)
-        self._answer = queue_packets.queue_answer(config)
-        self._command = queue_packets.queue_command(config)
-        self._code = queue_packets.queue_code(config)
-        self._final = queue_packets.final_record(config)
-        self._words = queue_packets.final_record_words(config)
-        self._back = queue_packets.put_back(config)
-        self._step = queue_packets.timeline_step(config)
-        self._delay = timing(config).launch_check + 1
-        self.reset()
+        self._command = resident_packets.resident_command(config)
+        self._block = resident_packets.resident_block(config)
+        self._words = layouts.launch_words(config)
+        self._layout = queue_packets.final_record_words(config)
+        self._report = layouts.block_report(config)
+        self._record_words: dict[int, int] = {}
+        self.seen: Counter[str] = Counter() if seen is None else seen
+        self.launches: dict[int, Launch] = {}
+        self._unknown: list[tuple[int, int]] = []
+        self._now, self._limited, self._soft, self._lost = -1, False, False, 0
+        self._clock = 0
+        self._sms = SmBooks(config)
+        self._restart()
 
-    def reset(self) -> None:
-        """Forget everything."""
-        self.entries: dict[int, Entry] = {}
-        self.streams: dict[int, list[Entry]] = {}
-        self.timelines: dict[int, int] = {}
-        self.blocks = Blocks(self.config)
-        self._ticket: int | None = None
-        self._clock: int | None = None
-        self._last_offer: tuple[Entry, Run] | None = None
-        # Launches that transferred, with the cycle, and whether `room` promised them an entry.
-        self._sent: list[tuple[int, bool, dict[str, int]]] = []
+    def _restart(self) -> None:
+        streams = 1 << self._config.stream_bits
+        self._streams: list[deque[Launch]] = [deque() for _ in range(streams)]
+        self._timelines = [self._first_count] * streams
+        self._accepted = [self._first_count] * streams
+        self._asked: deque[tuple[Values, int]] = deque()
         self._commanded: dict[str, int] | None = None
-        self._named: int | None = None
-        self._preempts = 0
-        self.held: dict[int, int] = {}
-        self._made: list[int] = []
-        self._shown = self._oldest = 0
-        self._limited_until = -1
-        self._soft = False
-        self.cycle = -1
+        self._preempts: deque[int] = deque()
+        self._held: dict[int, int] = {}
+        self._kill_since: dict[int, int] = {}
+        self._aborting = 0
 
-    def see(self, cycle: int, inputs: dict[str, int], outputs: dict[str, int]) -> None:
-        """Take in a cycle."""
-        del cycle
-        self.cycle += 1
-        self._see_clock(outputs)
-        self._see_answer(outputs)
-        self._see_record(outputs)
-        self._see_put_back(outputs)
-        self._see_timeline(outputs)
-        self._see_command(inputs, outputs)
-        self._see_abort(inputs, outputs)
-        for ticket, fields, run in self.blocks.see(self.cycle, inputs, outputs):
-            self._offer(ticket, fields, run)
-        self._see_oldest(outputs)
-        if inputs["launch__valid"]:
-            launch = self._launch.unpack(inputs["launch__payload"])
-            promised = bool(outputs["room"] >> launch["priority"] & 1)
-            self._sent.append((self.cycle, promised, launch))
-        if inputs["launch_timeout"]:
-            self._limited_until = self.cycle + 1
-        self._soft |= bool(inputs["soft_reset_active"])
+    def see(self, inputs: Values, outputs: Mapping[str, int | None]) -> None:
+        """Judge a cycle."""
+        self._now += 1
+        self._clock = outputs["clock"] or 0
+        self._soft, self._lost = bool(inputs["soft_reset_active"]), outputs["lost"] or 0
+        self._limited |= bool(inputs["launch_timeout"])
+        self._sms.levels(self._now, inputs["enable"], self._lost)
+        for name, (note, packet) in self._pulses.items():
+            if outputs[name]:
+                note(packet.unpack(outputs[name]))
+        self._see_kills(outputs["kill"] or 0)
+        if outputs["offer"]:
+            self._offer(outputs)
+        for sm in range(self._config.sms):
+            if inputs[f"report__{sm}__valid"] and outputs[f"report__{sm}__ready"]:
+                self._see_report(sm, self._report.unpack(inputs[f"report__{sm}__payload"]))
         if outputs["idle"]:
-            self._see_idle()
-        if self._soft:
-            for entry in self.entries.values():
-                entry.asked |= entry.record is None
-            # Until a cycle after it a launch may be accepted, and then be met.
-            self._soft = bool(inputs["soft_reset_active"]) or any(
-                sent > self.cycle - self._delay for sent, _, _ in self._sent
-            )
+            self._idle()
+        self._transfers(inputs, outputs)
         if inputs["restart"]:
+            self._idle()
             self._restart()
+            self._sms.restart()
+            self.seen["restarts"] += 1
 
-    def _see_clock(self, outputs: dict[str, int]) -> None:
-        clock = outputs["clock"]
-        assert self._clock is None or clock == (self._clock + 1) % CLOCKS, "clock"
-        self._clock = clock
+    def _transfers(self, inputs: Values, outputs: Mapping[str, int | None]) -> None:
+        """Note what the host said."""
+        if inputs["launch__valid"] and outputs["launch__ready"]:
+            fields = self._launch.unpack(inputs["launch__payload"])
+            self._asked.append((fields, self._clock))
+        if inputs["command__valid"] and outputs["command__ready"]:
+            assert self._commanded is None, "a command before the answer of the one before"
+            self._commanded = self._command.unpack(inputs["command__payload"])
+            mask = self._commanded["mask"]
+            if self._commanded["opcode"] >= QueueOpcode.ABORT_STREAMS:
+                for stream, listed in enumerate(self._streams):
+                    for launch in listed if mask >> stream & 1 else ():
+                        launch.aborted = True
+            if self._commanded["opcode"] == QueueOpcode.RESUME:
+                for stream in [stream for stream in self._held if mask >> stream & 1]:
+                    del self._held[stream]
+        if inputs["abort__valid"]:
+            self._aborting = inputs["abort__payload"]
 
-    def _time(self, back: int = 0) -> int:
-        """Return the low half of the clock, so many cycles ago."""
-        assert self._clock is not None
-        return (self._clock - back) & TIMES
+    @property
+    def open(self) -> list[Launch]:
+        """Launches without a record."""
+        return [one for one in self.launches.values() if one.recorded is None]
 
-    # Acceptance
+    def _idle(self) -> None:
+        assert not self.open and not self._asked, f"idle with {self.open}"
 
-    def _see_answer(self, outputs: dict[str, int]) -> None:
-        due = bool(self._sent) and self._sent[0][0] == self.cycle - self._delay
-        assert bool(outputs["answer"]) == due, "an answer, and the launch six cycles before"
-        if not due:
-            return
-        answer = self._answer.unpack(outputs["answer"])
-        _, promised, launch = self._sent.pop(0)
-        if promised:
-            full = ErrorCode.QUEUE_FULL, ErrorCode.COMPLETION_FULL
-            assert answer["code"] not in full, "room was 1, and there was none"
-        if answer["code"]:
-            self.refused(answer, launch)
-            return
-        assert launch["mode"] <= Mode.YIELD, f"mode {launch['mode']} is accepted"
-        self._accept(launch, answer)
+    # Launches
 
-    def refused(self, answer: dict[str, int], launch: dict[str, int]) -> None:
-        """Check a refusal."""
-        assert not answer["ticket"] and not answer["count"], "a refused launch has a ticket"
-        if answer["code"] == HostError.FIELD_RANGE:
-            assert launch["mode"] > Mode.YIELD and answer["argument"] == MODE_WORD
-
-    def _accept(self, fields: dict[str, int], answer: dict[str, int]) -> None:
-        ticket = answer["ticket"]
-        if self._ticket is not None:
-            expected = self.follow(self._ticket)
-            assert ticket == expected, f"ticket {ticket}; expected {expected}"
-        self._ticket = ticket
-        stream = self.streams.setdefault(fields["stream"], [])
-        pairs, first = self.config.launch_waits, self.first_count
-        waits = waits_of(fields, pairs, self.streams, ticket, first)
-        entry = Entry(ticket, fields, len(stream) + 1, self._time(1), waits)
-        assert answer["count"] == (first + entry.number) % COUNTS, f"count of {ticket}"
-        priorities = {one.fields["priority"] for one in stream if one.record is None}
-        assert priorities <= {fields["priority"]}, f"two priorities of stream {entry.stream}"
-        stream.append(entry)
-        self.entries[ticket] = entry
-
-    # Records
-
-    def _see_record(self, outputs: dict[str, int]) -> None:
-        if not outputs["record"]:
-            return
-        record = self._final.unpack(outputs["record"])
-        fields = {name: value for name, value in record.items() if name != "valid"}
-        words = self._words.pack(fields)
-        self._made.append(sum(word << 32 * k for k, word in enumerate(words)))
-        assert record["made"] == self._time(1), "when a record was made"
-        if record["kind"] == RecordKind.PREEMPT:
-            self._preempts -= 1
-            assert self._preempts == 0, "a record of no PREEMPT"
-            return
-        entry = self.entries[record["ticket"]]
-        where = f"record of {entry.ticket}"
-        assert entry.record is None, f"{where}: a second one"
-        entry.record = record
-        assert record["stream"] == entry.stream, where
-        assert record["accepted"] == entry.accepted, f"{where}: accepted"
-        assert record["kills"] == min(entry.kills, 7), f"{where}: kills"
-        assert record["offered"] == entry.begun, f"{where}: offered"
-        run = entry.run
-        if run is not None:
-            assert record["first_offer"] == run.first_clock & TIMES, f"{where}: first offer"
-            assert record["word2"] == run.cycles() & TIMES, f"{where}: cycles {run}"
-        self._judge(entry, record, where)
-        self._leave(entry)
-
-    def _judge(self, entry: Entry, record: dict[str, int], where: str) -> None:
-        """Check a launch's fate against its blocks."""
-        fate, run = record["fate"], entry.run
-        out = 0 if run is None else run.out
-        assert not out, f"{where}: {out} blocks are out"
-        ran = entry.done
-        if run is not None and entry.resident:
-            ran += run.offered
-        if fate == FinalFate.FINISHED:
-            assert ran == entry.blocks, f"{where}: {ran} of {entry.blocks} blocks ran"
-            assert run is not None and run.ok == run.offered, f"{where}: {run}"
-        elif fate == FinalFate.ABORTED:
-            assert entry.asked, f"{where}: nobody aborted it"
-        elif record["code"] == QueueCode.TIMEOUT:
-            assert self._limited_until >= 0, f"{where}: there was no limit"
-        elif record["code"] == ErrorCode.BLOCK_FAULT:
-            assert run is not None and run.faults, f"{where}: no block failed"
-        elif record["code"] == ErrorCode.SM_LOST:
-            assert run is not None and run.lost, f"{where}: no block was lost"
+    def _answer(self, answer: Values) -> None:
+        """Check who is accepted: all that came before is known, an event at a time."""
+        fields, sent = self._asked.popleft()
+        stream, code = fields["stream"], answer["code"]
+        expected = self._refusal(fields)
+        if code in (HostError.RESET, ErrorCode.STREAM_BROKEN, ErrorCode.NO_SM):
+            allowed = {HostError.RESET: self._soft}.get(code, bool(self._lost))
+            assert allowed, f"refused with {code}"
         else:
-            assert record["code"] in (ErrorCode.STREAM_BROKEN, ErrorCode.NO_SM), where
-
-    def _see_put_back(self, outputs: dict[str, int]) -> None:
-        if not outputs["put_back"]:
+            assert code == expected, f"answered {code}, not {expected}"
+        self.seen[f"answer {code}"] += 1
+        if code:
+            assert not answer["ticket"] and not answer["count"]
             return
-        back = self._back.unpack(outputs["put_back"])
-        entry = self.entries[back["ticket"]]
-        where = f"{entry.ticket} is put back"
-        assert entry.record is None, f"{where} after its end"
-        following = entry.linear((back["next_x"], back["next_y"], back["next_z"]))
-        run = entry.run if entry.resident else None
-        assert run is None or not run.out, f"{where}: blocks are out"
-        fate, idempotent = back["fate"], entry.fields["idempotent"]
-        if fate == Fate.KILLED:
-            assert run is not None and following == 0, where
-            # An ABORT or a time-out kills in every mode, but then it is not put back.
-            may = idempotent and entry.mode in (Mode.AUTO, Mode.RESET)
-            assert may and entry.kills < MAX_KILLS, f"{where}: killed in mode {entry.mode}"
-            entry.kills += 1
-            entry.done = 0
-        elif fate == Fate.DRAINED:
-            assert run is not None and run.ok == run.offered, f"{where}: torn, {run}"
-            assert entry.mode != Mode.WAIT, f"{where}: drained"
-            entry.done += run.offered
-            assert following == entry.done < entry.blocks, f"{where}: next {following}"
-        else:
-            assert fate == Fate.SKIPPED and run is None, f"{where}: it has begun"
-            assert following == entry.done, f"{where}: next {following}"
-        self._leave(entry)
+        waits = self._waits(fields)
+        self._accepted[stream] = (self._accepted[stream] + 1) % (1 << COUNT_BITS)
+        assert answer["ticket"] == self._ticket, "a ticket is left out"
+        assert answer["count"] == self._accepted[stream] % (1 << WAIT_BITS), "a wrong count"
+        self._ticket = self._ticket % ((1 << 32) - 1) + 1
+        number = self._accepted[stream]
+        launch = Launch(fields, answer["ticket"], number, sent, self._clock, waits)
+        # The last step of its ACCEPT may have met the command.
+        command = self._commanded or {"opcode": 0, "mask": 0}
+        met = command["mask"] >> stream & 1 and command["opcode"] >= QueueOpcode.ABORT_STREAMS
+        launch.aborted = bool(met)
+        self.launches[launch.ticket] = launch
+        self._streams[stream].append(launch)
 
-    def _leave(self, entry: Entry) -> None:
-        """Let a launch leave its place; its next block begins another residence."""
-        entry.resident = False
-        if entry.run is not None:
-            entry.run.over = True
+    def _refusal(self, fields: Values) -> int:
+        """Return the code with which a launch has to be refused, or 0."""
+        if not fields["gx"]:
+            return ErrorCode.GRID_ZERO
+        if fields["mode"] > Mode.YIELD:
+            return HostError.FIELD_RANGE
+        for _, _, back in self._pairs(fields):
+            if back >= 1 << WAIT_BITS - 1:
+                return QueueCode.WAIT_AHEAD
+        listed = self._streams[fields["stream"]]
+        if listed and listed[0].fields["priority"] != fields["priority"]:
+            return ErrorCode.STREAM_PRIORITY
+        return 0
 
-    def _see_oldest(self, outputs: dict[str, int]) -> None:
-        """The host sees the records in their order, each for a cycle at least."""
-        oldest = outputs["oldest"]
-        if oldest and oldest != self._oldest:
-            assert self._shown < len(self._made), "a record of nothing"
-            assert oldest == self._made[self._shown], "the records' order"
-            self._shown += 1
-        self._oldest = oldest
-        unread = len(self._made) - self._shown + bool(oldest)
-        # One that came in this cycle or the one before is not counted yet.
-        assert unread - 2 <= outputs["records"] <= unread, "records"
-        assert outputs["records"] <= self.config.records
+    def _pairs(self, fields: Values) -> list[tuple[int, int, int]]:
+        """Return of each pair stream, count, and how far it lies before the latest accepted."""
+        found = []
+        for k in range(self._config.launch_waits):
+            if fields[f"wait{k}_valid"]:
+                stream, count = fields[f"wait{k}_stream"], fields[f"wait{k}_count"]
+                found.append((stream, count, (self._accepted[stream] - count) % (1 << WAIT_BITS)))
+        return found
 
-    # Order
+    def _waits(self, fields: Values) -> list[tuple[int, int]]:
+        """Return stream and number of what a launch waits for, before it is counted itself."""
+        return [
+            (stream, (self._accepted[stream] - back) % (1 << COUNT_BITS))
+            for stream, _, back in self._pairs(fields)
+        ]
 
-    def _see_timeline(self, outputs: dict[str, int]) -> None:
-        if not outputs["timeline"]:
-            return
-        step = self._step.unpack(outputs["timeline"])
-        step_timeline(step, self.streams, self.timelines, self.first_count)
-
-    def _offer(self, ticket: int, fields: dict[str, int], run: Run) -> None:
-        """Check a block in the first cycle of its offer."""
-        entry = self.entries[ticket]
-        where = f"a block of {ticket}"
-        assert entry.record is None, f"{where} after its record"
-        if run is not entry.run:
-            assert not entry.resident, f"{where}: it is in two places"
-            entry.run, entry.resident = run, True
-            run.first_clock = self._clock or 0
-            self.began(entry, run)
-        block = entry.linear((fields["bx"], fields["by"], fields["bz"]))
-        want = entry.done + run.offered - 1
-        assert block == want, f"{where}: {block}; its next one is {want}"
-        number = fields["block_number"]
-        numbered = (self.first_number + block) % (1 << layouts.BLOCK_NUMBER_BITS)
-        assert number == numbered, f"{where}: {block} is {number}"
-        self._see_turns(entry, run)
-        since = self.held.get(entry.stream)
-        if since is not None and self.cycle > since + STILL_OFFERED:
-            assert entry.mode == Mode.WAIT, f"{where}: its stream is held"
-
-    def _see_turns(self, entry: Entry, run: Run) -> None:
-        """Check that another launch's blocks come between two of this one only if it yields."""
-        before = self._last_offer
-        self._last_offer = entry, run
-        if run.offered == 1 or before is None or before[1] is run:
-            return
-        other = before[0]
-        higher = other.fields["priority"] > entry.fields["priority"]
-        yields = entry.mode == Mode.YIELD and higher
-        assert yields, f"blocks of {other.ticket} come between those of {entry.ticket}"
-        self.yielded(entry)
-
-    def yielded(self, entry: Entry) -> None:
-        """Take in that a launch goes on after it yielded."""
-
-    def began(self, entry: Entry, run: Run) -> None:
-        """Check what must have ended before a launch's first block, or its first one again."""
-        del run
-        for stream, count in entry.waits:
-            for awaited in self.streams.get(stream, [])[: max(0, count)]:
-                assert awaited.record is not None, f"{entry.ticket} did not wait: {awaited.ticket}"
-        if entry.begun:
-            return
-        entry.begun = True
-        alone = entry.fields["after_previous"]
-        for earlier in self.streams[entry.stream][: entry.number - 1]:
-            ended = earlier.record is not None
-            assert ended or earlier.begun, f"{entry.ticket} overtakes {earlier.ticket}"
-            assert ended or not alone, f"{entry.ticket} began before {earlier.ticket} ended"
-        alive = [one for one in self.streams[entry.stream] if one.begun and one.record is None]
-        assert len(alive) <= 2, f"{len(alive)} started launches of stream {entry.stream}"
+    def _timeline(self, step: Values) -> None:
+        stream = step["stream"]
+        now = (self._timelines[stream] + 1) % (1 << COUNT_BITS)
+        assert step["count"] == now and self._streams[stream], "a timeline jumps"
+        self._timelines[stream] = now
+        self._streams[stream].popleft()
 
     # Commands
 
-    def _see_command(self, inputs: dict[str, int], outputs: dict[str, int]) -> None:
-        commanded = self._commanded
-        assert bool(outputs["command_answer"]) == (commanded is not None), "command_answer"
-        if commanded is not None:
-            code = self._code.unpack(outputs["command_answer"])["code"]
-            self.commanded(commanded, code)
+    def _command_answer(self, answer: Values) -> None:
+        command, code = self._commanded, answer["code"]
+        assert command is not None, "an answer to nobody"
         self._commanded = None
-        if self._command.unpack(inputs["command"])["valid"] and not inputs["restart"]:
-            self._commanded = self._command.unpack(inputs["command"])
-
-    def commanded(self, command: dict[str, int], code: int) -> None:
-        """Take in a command of the cycle before, with its answer."""
-        streams = [s for s in range(1 << self.config.stream_bits) if command["mask"] >> s & 1]
+        opcode = min(command["opcode"], int(QueueOpcode.ABORT_STREAMS))
+        self.seen[f"{QueueOpcode(opcode).name} {code}"] += 1
+        assert (code == HostError.RESET) <= self._soft, "RESET without one"
         if code:
             return
-        if command["opcode"] == QueueOpcode.PREEMPT:
-            self._preempts += 1
-            assert self._preempts == 1, "two PREEMPTs"
-            for stream in streams:
-                self.held.setdefault(stream, self.cycle - 1)
-        elif command["opcode"] == QueueOpcode.RESUME:
-            for stream in streams:
-                self.held.pop(stream, None)
+        if opcode == QueueOpcode.PREEMPT:
+            self._preempts.append(command["mask"].bit_count())
+            for stream in range(len(self._streams)):
+                if command["mask"] >> stream & 1:
+                    self._held.setdefault(stream, self._now)
+
+    def _abort_answer(self, answer: Values) -> None:
+        code, launch = answer["code"], self.launches.get(self._aborting)
+        self.seen[f"ABORT {code}"] += 1
+        if code:
+            if launch is not None and launch.recorded is None:
+                self._unknown.append((launch.ticket, self._now + _RECORDED))
+            return
+        assert launch is not None, "an ABORT of nobody is OK"
+        launch.aborted = True
+
+    # Blocks
+
+    def _see_kills(self, kill: int) -> None:
+        for stream in range(len(self._streams)):
+            if not kill >> stream & 1:
+                self._kill_since.pop(stream, None)
+            elif stream not in self._kill_since:
+                self._kill_since[stream] = self._now
+                self.seen["kill"] += 1
+        while self._unknown and self._unknown[0][1] < self._now:
+            ticket, _ = self._unknown.pop(0)
+            assert self.launches[ticket].recorded is not None, f"ticket {ticket} was known"
+
+    def _offer(self, outputs: Mapping[str, int | None]) -> None:
+        """Check a block: its launch may run, and it is the run's next one."""
+        block = self._block.unpack(outputs["block"] or 0)
+        words = self._words.unpack(outputs["words"] or 0)
+        stream, launch = block["stream"], self.launches.get(words["ticket"])
+        assert launch is not None and launch.recorded is None, f"offer of {words['ticket']}"
+        fields = launch.fields
+        listed = self._streams[stream]
+        assert listed and listed[0] is launch, f"ticket {launch.ticket} is not the head"
+        for awaited, number in launch.waits:
+            ahead = (number - self._timelines[awaited]) % (1 << COUNT_BITS)
+            assert not 0 < ahead < 1 << COUNT_BITS - 1, f"ticket {launch.ticket} did not wait"
+        for name in OFFERED_WORDS:
+            assert words[name] == fields[name], f"{name} of another launch"
+        if launch.run is None:
+            launch.run = Run(self._clock % (1 << 32), self._now)
+        self._may_run(launch)
+        run = launch.run
+        gx, gy = fields["gx"], fields["gy"]
+        expected = run.offered % gx, run.offered // gx % gy, run.offered // gx // gy
+        assert (block["bx"], block["by"], block["bz"]) == expected, "a block out of order"
+        number = (self._first_number + run.offered) % (1 << 32)
+        assert block["block_number"] == number and run.offered < launch.total, "a block too many"
+        run.offered, run.out = run.offered + 1, run.out + 1
+        self.seen["offers"] += 1
+        self._sms.offer(self._now, outputs["offer"] or 0, block, launch)
+
+    def _may_run(self, launch: Launch) -> None:
+        """Check that no block is placed that must not be."""
+        stream, mode, run = launch.fields["stream"], launch.fields["mode"], launch.run
+        assert run is not None
+        since = self._kill_since.get(stream)
+        assert since is None or self._now <= since + KILLS, "a block of a killed run"
+        since = self._held.get(stream)
+        goes_on = mode == Mode.WAIT and (run.offered or since is None)
+        assert since is None or goes_on or self._now <= since + HOLDS, "a block of a held stream"
+        if mode in (Mode.AUTO, Mode.RESET, Mode.DRAIN):
+            for other in self._streams:
+                head = other[0] if other else None
+                if head is None or head.run is None or head.fields["stream"] in self._held:
+                    continue
+                higher = head.fields["priority"] > launch.fields["priority"] and not head.aborted
+                late = self._now > max(head.run.began, run.began) + LOWER
+                assert not (higher and late), (
+                    f"a block of ticket {launch.ticket} beside that of {head.ticket}"
+                )
+
+    def _see_report(self, sm: int, report: Values) -> None:
+        launch, run = self._sms.report(sm, report["slot"])
+        if launch is None or launch.run is not run or run is None:
+            return
+        run.out -= 1
+        run.last = self._now
+        run.ok += report["status"] == 0
+        run.faults += report["status"] in (1, 3)
+
+    def _killed(self, pulse: Values) -> None:
+        launch = self._streams[pulse["stream"]][0]
+        assert launch.run is None or not launch.run.out, "killed with blocks out"
+        if launch.run is not None:
+            whole = launch.run.ok == launch.total
+            assert not whole and not launch.run.faults, "a finished run is killed"
+        launch.kills, launch.run = launch.kills + 1, None
+        self.seen["killed"] += 1
+
+    # Records
+
+    def _record(self, said: Values) -> None:
+        self._record_words[said["word"]] = said["data"]
+        if not said["last"]:
+            return
+        words = [self._record_words.get(k, 0) for k in range(queue_packets.FINAL_RECORD_WORDS)]
+        self._record_words = {}
+        record = self._layout.unpack(words)
+        assert record["made"] == (self._clock - 1) % (1 << 32), "made at another time"
+        if record["kind"] == RecordKind.PREEMPT:
+            most = self._preempts.popleft()
+            counts = record["word2"], record["word3"] & 0xFFFF, record["word3"] >> 16
+            assert sum((*counts, record["word4"])) <= most, "a PREEMPT met too many"
+            self.seen["PREEMPT's records"] += 1
+            return
+        launch = self.launches[record["ticket"]]
+        assert launch.recorded is None, f"ticket {launch.ticket} has two records"
+        launch.recorded = self._now
+        assert record["stream"] == launch.fields["stream"]
+        self._times(launch, record)
+        self._fate(launch, record)
+
+    def _times(self, launch: Launch, record: Values) -> None:
+        sent = (record["accepted"] - launch.sent) % (1 << 32)
+        answered = (launch.answered - record["accepted"]) % (1 << 32)
+        assert 6 <= sent < 1 << 31 and 4 <= answered < 1 << 31, f"accepted {sent} and {answered} from it"
+        assert record["kills"] == min(launch.kills, (1 << KILLS_BITS) - 1), "wrong kills"
+        run = launch.run
+        assert record["offered"] == (run is not None), "offered is wrong"
+        if run is None:
+            assert not record["first_offer"] and not record["word2"]
+            return
+        assert record["first_offer"] == run.first, "a wrong first offer"
+        if not run.out:
+            late = record["word2"] - (run.last - run.began)
+            assert 4 <= late <= _BOOKS + 4 * self._config.sms, f"cycles are wrong by {late}"
+
+    def _fate(self, launch: Launch, record: Values) -> None:
+        fate, code, run = FinalFate(record["fate"]), record["code"], launch.run
+        self.seen[f"{fate.name} {code}"] += 1
+        lost = self._sms.out_on_lost(launch)
+        if run is not None:
+            assert run.out <= lost, f"ticket {launch.ticket} ends with blocks out"
+            whole = run.ok == launch.total
+            assert (fate is FinalFate.FINISHED) == whole, f"{fate.name} with {run.ok} blocks"
         else:
-            for stream in streams:
-                for entry in self.streams.get(stream, []):
-                    entry.asked |= entry.record is None
-
-    def _see_abort(self, inputs: dict[str, int], outputs: dict[str, int]) -> None:
-        if outputs["abort_answer"]:
-            assert self._named is not None, "an answer to no ABORT"
-            code = self._code.unpack(outputs["abort_answer"])["code"]
-            assert code in (0, QueueCode.TICKET_UNKNOWN), f"ABORT: {code}"
-            self._named = None
-        if inputs["abort__valid"] and outputs["abort__ready"]:
-            assert self._named is None, "two ABORTs"
-            self._named = inputs["abort__payload"]
-            entry = self.entries.get(self._named)
-            if entry is not None:
-                entry.asked = True
-        elif self._named is not None and self._named in self.entries:
-            # Accepted while the ABORT looked for its ticket.
-            self.entries[self._named].asked = True
-
-    # Idle
-
-    def _see_idle(self) -> None:
-        for stream, launches in self.streams.items():
-            open_ones = [launch.ticket for launch in launches if launch.record is None]
-            assert not open_ones, f"idle, and {open_ones} have no record"
-            assert self.timelines.get(stream, 0) == len(launches), f"idle; timeline of {stream}"
-        assert not self.blocks.out(), "idle with blocks on the SMs"
-        assert self._preempts == 0, "idle with a PREEMPT"
-        assert all(sent >= self.cycle for sent, _, _ in self._sent), "idle with a launch in check"
-
-    def _restart(self) -> None:
-        self.streams, self.timelines, self.entries = {}, {}, {}
-        self._commanded, self._named, self._last_offer = None, None, None
-        self.held, self._soft = {}, False
-        self.blocks.restart()
-
-    def counts(self) -> dict[str, int]:
-        """Count nothing."""
-        return {}
+            assert fate is not FinalFate.FINISHED, "finished without a block"
+        if fate is FinalFate.ABORTED:
+            assert launch.aborted or self._soft, f"ticket {launch.ticket} was not aborted"
+        if fate is FinalFate.FAILED:
+            allowed = {
+                QueueCode.TIMEOUT: self._limited,
+                ErrorCode.BLOCK_FAULT: run is not None and run.faults > 0,
+                ErrorCode.SM_LOST: bool(lost),
+                ErrorCode.STREAM_BROKEN: bool(self._lost),
+                ErrorCode.NO_SM: self._lost + 1 == 1 << self._config.sms,
+            }
+            assert allowed.get(code, False), f"failed with {code}"
