@@ -125,6 +125,7 @@ class LaunchCheck:
         """Return the packed ``checked_launch`` for a packed ``launch_descriptor``."""
         launch = self._input.unpack(word)
         fields = dict.fromkeys((f.name for f in self._output.fields), 0)
+        fields |= {name: launch[name] for name in ("stream", "priority")}
         refused = list(refusals(launch, tables, self._config))
         if refused:
             fields["error"], fields["argument"] = refused[0]

@@ -15,8 +15,8 @@ from warploom_spec.resources import AMOUNT_FIELDS, BLOCK_AMOUNTS
 
 #: Fields that leave as they came, cut to the width that the configuration needs.
 _KEPT: Final = (*KERNEL_FIELDS, *AXIS_FIELDS, "index_address", *AMOUNT_FIELDS, *ORDER_FIELDS)
-#: Fields of the answer that a refused launch has.
-_ANSWER: Final = ("error", "argument")
+#: Fields that a refused launch has, too: its answer, and whose entry it took.
+_ANSWER: Final = ("error", "argument", "stream", "priority")
 
 
 def _bit_length(value: Value) -> Value:
@@ -77,8 +77,8 @@ class LaunchCheck(wiring.Component):
                 # Bit h - 1: mapping table h exists. Sampled in the cycle of the transfer.
                 "tables": In(config.max_tables),
                 # The launch with error 0 and what was derived, or the lowest-numbered error that
-                # applies with its argument and zeros; `timing.launch_check` enabled edges after the
-                # transfer, the transfer's own included. One launch a cycle.
+                # applies with its argument, stream and priority, and zeros; `timing.launch_check`
+                # enabled edges after the transfer, the transfer's own included. One launch a cycle.
                 "o": Out(stream.Signature(self._checked)),
                 # The launch at `o` has an error. A register: nothing decodes the code.
                 "refused": Out(1),
