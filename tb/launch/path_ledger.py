@@ -365,7 +365,7 @@ class PathLedger:
     def _times(self, launch: Launch, record: Values) -> None:
         sent = (record["accepted"] - launch.sent) % (1 << 32)
         answered = (launch.answered - record["accepted"]) % (1 << 32)
-        assert 6 <= sent < 1 << 31 and 4 <= answered < 1 << 31, f"accepted {sent} and {answered} from it"
+        assert 6 <= sent < 1 << 31 and 4 <= answered < 1 << 31, "accepted at another time"
         assert record["kills"] == min(launch.kills, (1 << KILLS_BITS) - 1), "wrong kills"
         run = launch.run
         assert record["offered"] == (run is not None), "offered is wrong"

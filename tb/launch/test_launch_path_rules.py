@@ -137,7 +137,7 @@ def test_each_launch_meets_its_own_waits_and_mode(kind):
     script = Script()
     modes = [0, 6, 1, 5, 2, 7, 3, 4]
     for k, mode in enumerate(modes):
-        script.launch(40 + k // 3 * 15, k, (k, int(k == 4)), mode=mode)
+        script.launch(40 + k // 3 * 15, k, (k, int(k == 4)), mode=mode, priority=k % 4)
     saw = script.run(kind, 160)
     codes = [HostError.FIELD_RANGE if mode > 4 else 0 for mode in modes]
     codes[4] = WAIT_AHEAD

@@ -138,6 +138,9 @@ class LaunchPath:
         for name, value in now.dispatcher.items():
             if name not in DISPATCHER_INNER:
                 values[name] = value
+        # They speak of the offered block alone (10).
+        if not now.dispatcher["offer"]:
+            values["words"] = None
         values |= {
             "launch__ready": int(now.ready),
             "oldest": now.records["oldest"],

@@ -227,6 +227,7 @@ class LaunchPath(wiring.Component):
         done = generator.done
         m.d.comb += [
             generator.cancel.eq(queue.cancel),
+            queue.needs_release.eq(generator.needs_release),
             done.ready.eq(1),
             queue.made.eq(done.valid & ~done.payload.hit),
             ports.decided.eq(generator.decision.payload),
@@ -238,5 +239,3 @@ class LaunchPath(wiring.Component):
             ports.index_error.eq(generator.error),
             ports.index_error_count.eq(generator.error_count),
         ]
-        if "needs_release" in generator.signature.members:
-            m.d.comb += queue.needs_release.eq(generator.needs_release)
