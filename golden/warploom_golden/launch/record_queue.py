@@ -1,4 +1,4 @@
-"""Cycle model of RecordQueue: final records by words, kept in order until the host has read them."""
+"""Cycle model of RecordQueue: final records by words, in order until the host has read them."""
 
 from collections import deque
 from collections.abc import Mapping
