@@ -49,8 +49,9 @@ class RecordQueue:
             self._oldest = self._read = self._next_word = 0  # 5
         else:
             self._load()
-        if inputs["record"]:
-            self._enter(self._packet.unpack(inputs["record"]))
+        word = self._packet.unpack(inputs["record"])
+        if word["valid"]:
+            self._enter(word)
 
     def _load(self) -> None:
         """Show the word that was read, and read the next one (3)."""
