@@ -29,7 +29,7 @@ def queued_word(config, descriptor, waits=(), **fields):
 class Script:
     """Inputs of LaunchPath by cycle; what waits on a stream is valid until it is taken.
 
-    What no method says is 0; `enable` is all ones.
+    A launch waits for `room` and `records_left`. What no method says is 0; `enable` is all ones.
 
     Parameters
     ----------
@@ -60,6 +60,7 @@ class Script:
             values |= {"order_swap__valid": 0, "order_swap__payload": 0}
         self._usual = values
         self._cycle, self._inputs = 0, {}
+        self._priorities, self._room = deque(), 0
 
     def at(self, cycle, **values):
         """Set inputs of one cycle."""
@@ -74,6 +75,7 @@ class Script:
     def launch(self, cycle, stream, *waits, descriptor=LAUNCH, **fields):
         """Send a launch; its pairs are (stream, count)."""
         word = queued_word(self.config, descriptor, waits, stream=stream, **fields)
+        self._priorities.append(queue_packets.queued_launch(self.config).unpack(word)["priority"])
         return self.send("launch", cycle, word)
 
     def command(self, cycle, opcode, *streams):
@@ -127,6 +129,8 @@ class Script:
         values = dict(self._usual)
         for name, waiting in self._sent.items():
             valid = bool(waiting) and waiting[0][0] <= now
+            if valid and name == "launch":
+                valid = bool(self._room >> self._priorities[0] & 1)
             values[f"{name}__valid"] = int(valid)
             values[f"{name}__payload"] = waiting[0][1] if valid else 0
         self._inputs = values | self._given.get(now, {})
@@ -137,6 +141,9 @@ class Script:
         for name, waiting in self._sent.items():
             if self._inputs[f"{name}__valid"] and outputs[f"{name}__ready"]:
                 waiting.popleft()
+                if name == "launch":
+                    self._priorities.popleft()
+        self._room = outputs["room"] if outputs["records_left"] else 0
         if self._length is None:
             return
         last = self._cycle - 1

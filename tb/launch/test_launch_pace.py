@@ -6,65 +6,70 @@ from pathlib import Path
 
 import pytest
 
-from tb.support.path_rules import SINGLE, path_run
+from tb.launch.path_script import LAUNCH, Script
 from warploom.launch import LaunchPath
 from warploom_golden.launch import LaunchPath as Model
 from warploom_sim import replay
 from warploom_sim.commands.sim import default_traces
-from warploom_spec import Config, preset
+from warploom_spec import preset, timing
 
 COMMITTED = json.loads(
     (Path(__file__).parents[2] / "docs" / "figures" / "latency.json").read_text()
 )
 DEEP = pytest.mark.deep
 #: The model's paces are measured in a second, the RTL's in a minute.
-BLOCKS = pytest.mark.parametrize(
-    "block", [Model, pytest.param(LaunchPath, marks=DEEP)], ids=["model", "rtl"]
+KINDS = pytest.mark.parametrize(
+    "kind", [Model, pytest.param(LaunchPath, marks=DEEP)], ids=["model", "rtl"]
 )
 #: Blocks a cycle, at least, by the preset that has as many SMs.
-AT_LEAST = {"default": ("blocks_per_cycle_8_sms", 1.0), "tiny": ("blocks_per_cycle_2_sms", 0.667)}
-#: Cycles a launch of one block, at most: launches of as many streams, and of one stream. A stream's
-#: next launch is chosen when the one before it has begun, and is offered 15 cycles after that one.
-AT_MOST = {"cycles_per_launch": (8, 7), "cycles_per_launch_in_stream_order": (1, 15)}
+AT_LEAST = {"default": ("blocks_per_cycle_8_sms", 0.99), "tiny": ("blocks_per_cycle_2_sms", 0.4)}
+#: Cycles a launch of one block, at most, by the number of streams, with the block's cycles.
+AT_MOST = {
+    "cycles_per_launch": (8, 1, 8.2),
+    "cycles_per_launch_in_stream_order": (1, 3, 30),
+}
+#: Launches that are sent as soon as there is room.
+LAUNCHES = 40
 #: Cycles of the default traces' replays, at most: half a percent over those without the registers
 #: between the blocks.
 CYCLES_AT_MOST = {"resnet50_infer": 1_375_006 * 1.005, "stencil3d_shapes": 430_701 * 1.005}
 
 
-def offered(config: Config, launches, cycles, block, length):
-    """Return the cycles in which SMs are offered blocks, each reported ``length`` cycles later."""
-    recording = path_run(launches, cycles, config, block, length=length)
-    offers = (recording.transfers(f"offer__{sm}") for sm in range(config.sms))
-    return sorted(cycle for found in offers for cycle, _ in found)
-
-
 @pytest.mark.thorough
-@BLOCKS
+@KINDS
 @pytest.mark.parametrize("name", AT_LEAST)
-def test_blocks_a_cycle(name, block):
-    """A long launch of small blocks; the count begins when its blocks end as they are placed."""
+def test_blocks_a_cycle(name, kind):
+    """A long launch of small blocks, from its first offer on."""
     config = preset(name)
     key, least = AT_LEAST[name]
-    launch = replace(SINGLE, grid=(config.max_grid[0], 1, 1))
-    offers = [cycle for cycle in offered(config, [launch], 400, block, length=5) if cycle >= 100]
-    pace = round(len(offers) / 300, 3)
+    begin = timing(config).resident_boot
+    wide = replace(LAUNCH, grid=(config.max_grid[0], 1, 1))
+    saw = Script(config, length=5).launch(begin, 0, descriptor=wide).run(kind, begin + 340)
+    offers = sorted(saw.offers())
+    pace = round(sum(cycle < offers[0] + 300 for cycle in offers) / 300, 3)
     assert least <= pace == COMMITTED[key]
 
 
 @pytest.mark.thorough
-@BLOCKS
+@KINDS
 @pytest.mark.parametrize("key", AT_MOST)
-def test_cycles_a_launch_of_one_block(key, block):
-    """As many launches as the queue has room for; each block ends in the cycle after its offer."""
-    streams, most = AT_MOST[key]
+def test_cycles_a_launch_of_one_block(key, kind):
+    """Each launch comes as soon as it can, streams in turn; all streams' indices are the same."""
+    streams, length, most = AT_MOST[key]
     config = preset("default")
-    one = replace(SINGLE, block=(config.warp_size, 1, 1))
-    launches = [replace(one, stream=number % streams) for number in range(8)]
-    offers = offered(config, launches, 200, block, length=1)
-    assert len(offers) == len(launches)
-    # The first one's indices are made, the others' are there. Launches go through two places in
-    # turn: an even number of them.
-    assert most >= round((offers[7] - offers[1]) / 6, 3) == COMMITTED[key]
+    begin = timing(config).resident_boot
+    script = Script(config, length=length)
+    for number in range(LAUNCHES):
+        script.launch(begin, number % streams)
+    for cycle in range(begin, begin + 1200):
+        script.pop(cycle)
+    saw = script.run(kind, begin + (600 if streams > 1 else 1300))
+    offers = sorted(saw.offers())
+    assert len(offers) == LAUNCHES
+    # The first ones come while indices are made, and while nothing ends.
+    steady = offers[8:]
+    pace = round((steady[-1] - steady[0]) / (len(steady) - 1), 3)
+    assert most >= pace == COMMITTED[key]
 
 
 @pytest.mark.thorough
