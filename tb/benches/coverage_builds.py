@@ -18,7 +18,6 @@ from tb.index import (
     test_index_packer,
 )
 from tb.launch import (
-    path_events,
     queue_events,
     test_kernel_queue,
     test_launch_path,
@@ -70,7 +69,7 @@ BUILDS: Final[dict[str, tuple[Build, ...]]] = {
     ),
     "record_queue": (Build.of(test_record_queue.make, test_record_queue.SMALL),),
     "launch_path": (
-        Build.of(test_launch_path.make, test_launch_path.SMALL, **path_events.NEAR_THE_WRAPS),
+        Build.of(test_launch_path.make, test_launch_path.SMALL, **test_launch_path.NEAR_THE_WRAPS),
     ),
     "bus_port": (Build.of(test_bus_port.make, "tiny"),),
     # Every row of the memories of these is a section's.

@@ -22,7 +22,6 @@ from tb.index import (
     test_index_packer,
 )
 from tb.launch import (
-    path_events,
     queue_events,
     test_kernel_queue,
     test_launch_check,
@@ -140,7 +139,7 @@ BENCHES: Final[dict[str, MutationBench]] = {
             functools.partial(test_launch_path.case, cycles=30_000, resets=12),
             NARROW_PATH,
             8,
-            **path_events.NEAR_THE_WRAPS,
+            **test_launch_path.NEAR_THE_WRAPS,
         )
     ),
     "bus_port": _repeated(test_bus_port.case, "tiny", 4),
