@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from warploom_spec.config import Config
+from warploom_spec.resident_limits import in_groups
 
 
 def _of(meaning: str, default: Any = dataclasses.MISSING) -> Any:
@@ -139,6 +140,28 @@ class Timing:
         return self.iterator_setup + 1 + self.iterator_pipe + self.packer
 
 
+def _resident_stages(config: Config) -> dict[str, int]:
+    """Return latencies that groups of SMs change; with `round_robin` a candidate waits a cycle."""
+    if not in_groups(config):
+        return {
+            "resident_first_offer": 9,
+            "resident_offer": 3,
+            "resident_again": 5,
+            "resident_returns": 7,
+            "resident_end": 6,
+            "resident_error": 5,
+        }
+    candidate = int(config.policy == "round_robin")
+    return {
+        "resident_first_offer": 12 + candidate,
+        "resident_offer": 5,
+        "resident_again": 9 + candidate,
+        "resident_returns": 11 + candidate,
+        "resident_end": 7,
+        "resident_error": 6,
+    }
+
+
 def timing(config: Config) -> Timing:
     """Return the latencies and depths of a configuration."""
     return Timing(
@@ -181,14 +204,9 @@ def timing(config: Config) -> Timing:
         error=4,
         # A row of memory a cycle; the pipes are empty nine cycles later.
         resident_boot=max(config.sms * config.block_slots, 1 << config.stream_bits) + 9,
-        resident_first_offer=9,
-        resident_offer=3,
         resident_fetch=2,
-        resident_again=5,
-        resident_returns=7,
-        resident_end=6,
         resident_stall=2,
-        resident_error=5,
+        **_resident_stages(config),
         ranges=3,
         ranges_change=2,
         ranges_freed=2,
