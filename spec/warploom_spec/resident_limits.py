@@ -1,4 +1,4 @@
-"""For which configurations ResidentDispatcher is there in hardware, and where SMs stand in groups."""
+"""Where ResidentDispatcher is there in hardware, and where its SMs stand in groups."""
 
 from typing import Final
 
