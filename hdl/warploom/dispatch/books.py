@@ -177,7 +177,7 @@ class Books(wiring.Component):
     def _read(
         self, m: Module, name: str, rows: Rows, row: Value, clear: Value, init: int
     ) -> Signal:
-        """Return a row one cycle later, two in groups; ``init`` if ``clear`` was 1 in the last one."""
+        """Return a row one cycle later, two in groups; ``init`` where ``clear`` was 1 last."""
         word = rows.later(row) if self._grouped else rows.now(row)
         return held(m, name, word, clear=clear, init=init)
 
