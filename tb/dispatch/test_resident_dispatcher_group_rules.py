@@ -18,8 +18,6 @@ from warploom.dispatch import ResidentDispatcher
 from warploom_golden.dispatch import ResidentDispatcher as Model
 from warploom_spec import ErrorCode, Fate, WarploomError, timing
 
-pytestmark = pytest.mark.rule("resident_dispatcher", 35)
-
 
 def machine(policy, sms=18):
     """Return a machine of two groups with a policy."""
@@ -32,6 +30,7 @@ NOT_RUNNING = ErrorCode.REPORT_NOT_RUNNING
 
 
 @RTL_AND_MODEL
+@pytest.mark.rule("resident_dispatcher", 35)
 @pytest.mark.parametrize(("config", "first"), [(ROUND, 13), (FREED, 12)], ids=["round", "freed"])
 def test_blocks_go_over_a_group_as_the_scan_finds_it(block, config, first):
     assert timing(config).resident_first_offer == first
@@ -43,6 +42,7 @@ def test_blocks_go_over_a_group_as_the_scan_finds_it(block, config, first):
 
 
 @RTL_AND_MODEL
+@pytest.mark.rule("resident_dispatcher", 35)
 def test_an_sm_is_picked_again_ten_cycles_later(block):
     recording = drive(block, {0: start(0, ROUND, gx=5)}, config=ROUND, enable=1)
     assert timing(ROUND).resident_again == 10
@@ -51,6 +51,7 @@ def test_an_sm_is_picked_again_ten_cycles_later(block):
 
 # With no block out the queue of `freed_first` is empty: the table goes over the 17 others.
 @RTL_AND_MODEL
+@pytest.mark.rule("resident_dispatcher", 35)
 @pytest.mark.parametrize(("config", "others"), [(ROUND, 0), (FREED, 17)], ids=["round", "freed"])
 def test_a_report_gives_room_and_an_end(block, config, others):
     launches = {0: start(0, config, **WHOLE), 1: start(1, config, **WHOLE)}
@@ -61,6 +62,7 @@ def test_a_report_gives_room_and_an_end(block, config, others):
 
 
 @RTL_AND_MODEL
+@pytest.mark.rule("resident_dispatcher", 35)
 def test_a_group_gives_a_report_every_third_cycle(block):
     reports = [(5, 0, 0), (5, 1, 0), (5, 16, 0)]
     recording = drive(block, {}, 30, ROUND, reports=reports)
@@ -68,6 +70,7 @@ def test_a_group_gives_a_report_every_third_cycle(block):
 
 
 @RTL_AND_MODEL
+@pytest.mark.rule("resident_dispatcher", 35)
 def test_a_group_takes_reports_from_its_pointer_on(block):
     # After SM 1's report the group looks from SM 2 on: SM 3 comes before SM 0. Behind SM 3 it finds
     # none in 12, and begins at SM 0 in 13.
@@ -77,6 +80,7 @@ def test_a_group_takes_reports_from_its_pointer_on(block):
 
 
 @RTL_AND_MODEL
+@pytest.mark.rule("resident_dispatcher", 35)
 def test_an_sm_that_is_switched_off_is_no_candidate(block):
     # Off in 6, SM 0 is not used in 7. A verdict that lands in 8 gives it room again in 9.
     off = {"enable": lambda now: 0x3FFFE if now == 6 else 0x3FFFF}
@@ -84,6 +88,7 @@ def test_an_sm_that_is_switched_off_is_no_candidate(block):
     assert given(recording) == [(13 + 2, 0)]
 
 
+@pytest.mark.rule("resident_dispatcher", 35)
 @pytest.mark.parametrize(
     ("policy", "reclaim"), [("least_loaded", "out_of_order"), ("freed_first", "in_order")]
 )
