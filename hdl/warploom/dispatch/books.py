@@ -292,7 +292,7 @@ class Books(wiring.Component):
         was_done = held(m, "done_4", done.later(row))
         at = self._stages
         gone = Rows(m, "lost_sms", 1, 1 << sm_bits, block=self._grouped)
-        lost = self._read(m, "lost_4", gone, sm[at.find], C(0, 1), 0)
+        lost: Value = self._read(m, "lost_4", gone, sm[at.find], C(0, 1), 0)
         if self._grouped:
             # What is found in the cycle of the read.
             lost |= Pipe(m, "found_met", self.found & (sm[_BOOK] == sm[at.find]), 2, 4)[4]

@@ -61,7 +61,7 @@ class GroupedRoundRobin(Room):
     def number(self, m: Module) -> Value:
         """Return the number of the SM that was picked in the cycle before; 0 without one."""
         was_chosen = held(m, "was_chosen", self._chosen, clear=C(0, 1))
-        in_group = C(0, _NUMBER_BITS)
+        in_group: Value = C(0, _NUMBER_BITS)
         for group, number in enumerate(self._numbers):
             in_group |= number & was_chosen[group].replicate(_NUMBER_BITS)
         return Cat(in_group[:_NUMBER_BITS], number_of(was_chosen))
