@@ -19,7 +19,7 @@ from warploom_sim.cosim import simulators
 from warploom_sim.cosim.lockstep import ports as ports_file
 from warploom_sim.cosim.lockstep.ports import CLOCK, RESET, Ports
 from warploom_sim.failure import ProgramError
-from warploom_sim.verilog import portable_verilog
+from warploom_sim.verilog import portable_verilog, shared_modules
 from warploom_sim.verilog.portable_verilog import run_at_start
 from warploom_sim.verilog.shared_modules import to_verilog
 
@@ -71,8 +71,8 @@ def own_source() -> list[str]:
 
     Of all packages' sources the RTLIL depends. Of the same RTLIL these alone make the same program.
     """
-    files = (__file__, ports_file.__file__, portable_verilog.__file__, simulators.__file__)
-    return [Path(path).read_text() for path in files]
+    modules = (ports_file, portable_verilog, shared_modules, simulators)
+    return [Path(str(path)).read_text() for path in (__file__, *(one.__file__ for one in modules))]
 
 
 def tools_of(simulator: str) -> list[str | None]:
