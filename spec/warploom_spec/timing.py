@@ -40,6 +40,15 @@ class Timing:
     launch_check: int = _of("LaunchCheck: transfer at ``i`` to valid at ``o``.")
     done_depth: int = _of("ConfigFilter: answers outstanding, at most.")
     filter_lookup: int = _of("ConfigFilter: transfer to the earliest acceptance.")
+    needs_release: int = _of("ConfigFilter: transfer to ``needs_release``.")
+    release_seen: int = _of(
+        "ConfigFilter: a release to the first cycle in which it no longer holds a configuration: "
+        "``needs_release`` is 0, and the configuration may be accepted.",
+    )
+    cancel_decision: int = _of(
+        "ConfigFilter: ``cancel`` to the last cycle in which the decision of what it took back "
+        "may become valid.",
+    )
     iterator_setup: int = _of(
         "IndexIterator: cycles a configuration spends in the setup unit, at least.",
     )
@@ -178,6 +187,9 @@ def timing(config: Config) -> Timing:
         launch_check=5,
         done_depth=4,
         filter_lookup=3,
+        needs_release=3,
+        release_seen=2,
+        cancel_decision=1,
         iterator_setup=4,
         iterator_pipe=6,
         packer=1,

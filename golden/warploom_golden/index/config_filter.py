@@ -116,6 +116,7 @@ class ConfigFilter:
         self._stage: Request | None = None
         self._age = 0
         self._found: Found | None = None
+        self._needs_release = False
         self._decision: int | None = None
         self._answers: deque[Answer] = deque()
         self._acceptances = 0
@@ -134,6 +135,7 @@ class ConfigFilter:
         done = self._done(inputs)
         return {
             "i__ready": int(self._stage is None),
+            "needs_release": int(self._says_needs_release()),
             "decision__payload": self._decision,
             "decision__valid": int(self._decision is not None),
             "o__payload": self._stage.key if verdict.offered and self._stage else None,
@@ -151,6 +153,7 @@ class ConfigFilter:
         verdict = self._judge(inputs)
         done = self._done(inputs)
         self._found = self._look_up()
+        self._needs_release = self._waits_for_a_release()
         self._release(inputs)
         self._finish(inputs)
         if done is not None and inputs["done__ready"]:
@@ -187,6 +190,22 @@ class ConfigFilter:
         if victim is None or self._must_wait_for_readers(stage):
             return None
         return Found(victim, hit=False)
+
+    def _says_needs_release(self) -> bool:
+        """Tell whether the lookup stage's configuration was found to wait for a release (15)."""
+        waited = self._stage is not None and self._age >= self._timing.needs_release
+        return waited and self._needs_release
+
+    def _waits_for_a_release(self) -> bool:
+        """Judge whether only a release can help the lookup stage's configuration (15a to 15c)."""
+        stage = self._stage
+        if stage is None:
+            return False
+        for entry in self.entries:
+            if entry.request is not None and entry.request.key == stage.key:
+                return entry.count == (1 << self._config.reference_bits) - 1
+        read = any(entry.count > 0 for entry in self._overlapping(stage))
+        return read or all(entry.count > 0 for entry in self.entries)
 
     def _victim(self) -> int | None:
         """Return a miss's victim: an invalid entry, else the least recently used (3)."""

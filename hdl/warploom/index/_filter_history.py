@@ -1,5 +1,6 @@
 """ConfigFilter's entries: shapes, regions, references, and the order of their use."""
 
+from dataclasses import dataclass
 from functools import reduce
 from operator import or_
 
@@ -48,6 +49,8 @@ class History(wiring.Component):
                 "may_hit": Out(1),
                 "may_miss": Out(1),
                 "entry": Out(config.entry_bits),
+                # Judged in the cycle before: only a release lets `kept` be accepted.
+                "needs_release": Out(1),
                 # `kept` is accepted as a miss, or as a hit, in this cycle.
                 "misses": In(1),
                 "hits": In(1),
@@ -76,6 +79,9 @@ class History(wiring.Component):
         victim = Signal(n)
         idle = Signal(n, init=-1)
         no_hit = Signal(n)
+        # The entry has references; its count is at its highest.
+        read = Signal(n)
+        most_read = Signal(n)
         # Results of the judgement, at most one bit each: the entry that may be hit, and the entry
         # that a miss replaces.
         to_hit = Signal(n, reset_less=True)
@@ -86,7 +92,11 @@ class History(wiring.Component):
         m.submodules.order = order = _Order(n)
         may_hit = Signal(reset_less=True)
         may_miss = Signal(reset_less=True)
+        needs_release = Signal(reset_less=True)
         m.d.sync += [
+            needs_release.eq(
+                (match & most_read).any() | (~match.any() & ((overlap & read).any() | read.all()))
+            ),
             to_hit.eq(match & ~no_hit),
             may_hit.eq((match & ~no_hit).any()),
             to_take.eq(victim),
@@ -98,6 +108,7 @@ class History(wiring.Component):
             uses.eq(Mux(self.hits, to_hit, 0) | Mux(self.misses, to_take, 0)),
             self.may_hit.eq(may_hit),
             self.may_miss.eq(may_miss),
+            self.needs_release.eq(needs_release),
             order.candidates.eq(idle),
             order.used.eq(used),
         ]
@@ -108,7 +119,7 @@ class History(wiring.Component):
                 m.d.comb += self.entry[bit].eq(any_of(holders))
         valid = self._compare(m, match, overlap, to_take)
         self._choose(m, victim, valid, order.oldest)
-        self._count(m, (uses, used), idle, no_hit)
+        self._count(m, (uses, used), _Flags(idle, no_hit, read, most_read))
         return m
 
     def _choose(self, m: Module, victim: Signal, valid: Signal, oldest: Value) -> None:
@@ -163,9 +174,7 @@ class History(wiring.Component):
             m.d.sync += valid[e].eq(enters | (valid[e] & ~dropped))
         return valid
 
-    def _count(
-        self, m: Module, accepted: tuple[Signal, Signal], idle: Signal, no_hit: Signal
-    ) -> None:
+    def _count(self, m: Module, accepted: tuple[Signal, Signal], flags: "_Flags") -> None:
         """Count references, and note which entries are generating.
 
         An acceptance is counted a cycle late. ``accepted``: the entry that is accepted in this
@@ -186,12 +195,12 @@ class History(wiring.Component):
         m.d.comb += self.unreferenced.eq(self.release_valid & bare.bit_select(self.release, 1))
         for e in range(n):
             count = Signal(self._config.reference_bits, name=f"count_{e}")
-            none = Signal(name=f"none_{e}", init=1)  # The count is 0.
             generating = Signal(name=f"generating_{e}")
             ends = Signal(name=f"ends_{e}")
             given_back = Signal(name=f"given_back_{e}")
             still = Signal(name=f"still_{e}")
             unread = Signal(name=f"unread_{e}")
+            none = ~flags.read[e]  # The count is 0.
             m.d.comb += [
                 given_back.eq(self.release_valid & (self.release == e)),
                 unread.eq(Mux(none, ~used[e] | given_back, (count == 1) & ~used[e] & given_back)),
@@ -205,12 +214,35 @@ class History(wiring.Component):
             # counted yet.
             most = count[1:].all() & (count[0] | used[e])
             m.d.sync += [
-                none.eq(unread),
+                flags.read[e].eq(~unread),
+                flags.most_read[e].eq(most & ~given_back),
                 bare[e].eq(unread & ~uses[e]),
                 generating.eq(still),
-                idle[e].eq(~still & unread),
-                no_hit[e].eq((most & ~given_back) | still),
+                flags.idle[e].eq(~still & unread),
+                flags.no_hit[e].eq((most & ~given_back) | still),
             ]
+
+
+@dataclass(frozen=True)
+class _Flags:
+    """A register of one bit for each entry, by what it says of the entry.
+
+    Attributes
+    ----------
+    idle : Signal
+        It has no references and is not generating.
+    no_hit : Signal
+        It is generating, or its count is at its highest.
+    read : Signal
+        It has references.
+    most_read : Signal
+        Its count is at its highest.
+    """
+
+    idle: Signal
+    no_hit: Signal
+    read: Signal
+    most_read: Signal
 
 
 class _Unfinished(wiring.Component):

@@ -27,6 +27,7 @@ class IndexGenerator(wiring.Component):
 
     i: stream.Interface
     cancel: Signal
+    needs_release: Signal
     decision: stream.Interface
     done: stream.Interface
     release: stream.Interface
@@ -60,6 +61,7 @@ class IndexGenerator(wiring.Component):
                 # (combinational from `write.ready` without memory).
                 "i": In(stream.Signature(layouts.index_config(config).layout())),
                 "cancel": In(1),
+                "needs_release": Out(1),
                 "decision": Out(decision),
                 "done": Out(decision),
                 "release": In(stream.Signature(unsigned(config.entry_bits))),
@@ -85,6 +87,7 @@ class IndexGenerator(wiring.Component):
         connect(m, iterator.o, packer.i)
         m.d.comb += [
             config_filter.cancel.eq(self.cancel),
+            self.needs_release.eq(config_filter.needs_release),
             self.error.eq(config_filter.error),
             self.error_count.eq(config_filter.error_count),
             self.accepted.eq(config_filter.accepted),
