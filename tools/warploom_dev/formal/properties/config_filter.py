@@ -19,6 +19,8 @@ CONFIG: Final = Config(
 )
 #: Free bits of a configuration: every region, and two lengths of each axis.
 FREE: Final = {"address": 0b11, "warps": 0b11, **dict.fromkeys(("dx", "dy", "dz"), 0b1)}
+#: Cycles that are searched of what is not proved for all time.
+_BOUND: Final = 20
 #: Most references of an entry.
 _MOST: Final = (1 << CONFIG.reference_bits) - 1
 
@@ -248,6 +250,7 @@ def _state_need(
         ~(ripe & meets) | Mux(same, dut.needs_release == most, dut.needs_release | ~read),
         fault="quiet_region",
         cover=(f"a hit waits for one of {_MOST} references", ripe & meets & same & most),
+        bound=_BOUND,
         slow=True,
     )
 
