@@ -189,7 +189,7 @@ def test_every_error_code_has_a_cause_and_a_cure() -> None:
     assert all(cause and cure for cause, cure in EXPLANATIONS.values())
 
 
-#: The same in all presets but for `boot` and `soft_reset_limit`.
+#: The same in all presets but for `boot`, `resident_boot` and `soft_reset_limit`.
 TIMINGS = {
     "bus_requests": 4,
     "bus_responses": 5,
@@ -228,6 +228,14 @@ TIMINGS = {
     "skip_answer": 3,
     "stall": 3,
     "error": 4,
+    "resident_first_offer": 9,
+    "resident_offer": 3,
+    "resident_fetch": 2,
+    "resident_again": 5,
+    "resident_returns": 7,
+    "resident_end": 6,
+    "resident_stall": 2,
+    "resident_error": 5,
     "ranges": 3,
     "ranges_change": 2,
     "ranges_freed": 2,
@@ -239,13 +247,18 @@ TIMINGS = {
     "error_counter_bits": 16,
 }
 BOOT = {"tiny": 4, "default": 32, "large": 32}
+RESIDENT_BOOT = {"tiny": 25, "default": 265, "large": 4233}
 SOFT_RESET_LIMIT = {"tiny": 1408, "default": 2304, "large": 9472}
 
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_latencies_literal_numbers(name: str) -> None:
     found = timing(preset(name))
-    own = {"boot": BOOT[name], "soft_reset_limit": SOFT_RESET_LIMIT[name]}
+    own = {
+        "boot": BOOT[name],
+        "resident_boot": RESIDENT_BOOT[name],
+        "soft_reset_limit": SOFT_RESET_LIMIT[name],
+    }
     assert dataclasses.asdict(found) == {**TIMINGS, **own}
     assert found.first_offer == 6
     assert found.index_miss == 12
