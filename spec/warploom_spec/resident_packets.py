@@ -1,5 +1,6 @@
 """The packets of a dispatcher that holds a resident launch for each stream."""
 
+from warploom_spec import layouts, queue_packets
 from warploom_spec.codes import AnyCode
 from warploom_spec.config import Config
 from warploom_spec.errors import ERROR_CODE_BITS, Fate
@@ -77,5 +78,49 @@ def resident_end(config: Config) -> Packet:
             _stream(config),
             Field("fate", FATE_BITS, "warploom_spec.Fate", Fate),
             Field("code", ERROR_CODE_BITS, "0, or the reason of the failure", AnyCode),
+        ),
+    )
+
+
+def resident_sent(config: Config) -> Packet:
+    """A pulse: a launch goes to LaunchCheck in this cycle."""
+    return Packet(
+        "resident_sent",
+        (Field("valid", 1, "1 for one cycle"), Field("priority", config.priority_bits, "priority")),
+    )
+
+
+def resident_launch(config: Config) -> Packet:
+    """A launch behind LaunchCheck, with its waits; of a refused one only its order counts."""
+    old = ("valid", "after_previous")
+    fields = queue_packets.queue_launch(config).fields
+    return Packet("resident_launch", tuple(one for one in fields if one.name not in old))
+
+
+def resident_command(config: Config) -> Packet:
+    """PREEMPT, RESUME or ABORT_STREAMS."""
+    fields = queue_packets.queue_command(config).fields
+    return Packet("resident_command", tuple(one for one in fields if one.name != "valid"))
+
+
+def resident_plan(config: Config) -> Packet:
+    """What preparation and dispatcher need of a launch: it stands in block memory, by entry."""
+    start = {one.name for one in resident_start(config).fields}
+    index = {one.name for one in layouts.index_config(config).fields}
+    names = (start | index | {"mode", "idempotent"}) - {"stream", "entry", "wait_mode", "address"}
+    fields = resident_launch(config).fields
+    return Packet("resident_plan", tuple(one for one in fields if one.name in names))
+
+
+def record_word(config: Config) -> Packet:
+    """A word of a final record."""
+    del config
+    return Packet(
+        "record_word",
+        (
+            Field("valid", 1, "1: this cycle has a word"),
+            Field("last", 1, "1: the record is complete"),
+            Field("word", (queue_packets.FINAL_RECORD_WORDS - 1).bit_length(), "its number"),
+            Field("data", 32, "its bits"),
         ),
     )
