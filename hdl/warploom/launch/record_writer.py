@@ -1,0 +1,181 @@
+"""Final records, a word a cycle; tickets and times of acceptance by entry."""
+
+from typing import Any
+
+from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from warploom.launch.pending_preempt import COUNTS
+from warploom.launch.queue_events import record_head_layout
+from warploom.lib.rows import Rows
+from warploom_spec import Config, layouts, queue_packets
+from warploom_spec.queue import RecordKind
+from warploom_spec.resident_packets import record_word, resident_entry_bits
+
+#: Words of a record in the order in which they are written.
+LAUNCH_WORDS = (1, 2, 0, 5, 6, 7)
+PREEMPT_WORDS = (1, 2, 0, 5, 6, 3, 4, 7)
+#: An END's last step comes four cycles after the cycle before its pick.
+_END = 4
+
+
+class RecordWriter(wiring.Component):
+    """Write the words of a record from two cycles after its event on.
+
+    Rules 8, 18 and 29 of ``docs/launch/resident_queue.md``. A record's event comes while no other
+    record is written, or in the last cycle of one.
+
+    Parameters
+    ----------
+    config : Config
+        Widths.
+    """
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        entry, stream = resident_entry_bits(config), config.stream_bits
+        counts = (1 << stream).bit_length()
+        super().__init__(
+            {
+                "boot": In(1),
+                "boot_entry": In(entry),
+                "clock": In(32),
+                # A launch comes into the inbox: its time; it is accepted: its ticket.
+                "comes": In(1),
+                "accepts": In(1),
+                "entry": In(entry),
+                "ticket": In(layouts.TICKET_BITS),
+                "stream": In(stream),
+                # A record begins; an entry is in use no more.
+                "records": In(1),
+                "retires": In(1),
+                "head": In(record_head_layout(config)),
+                # The times of the run that is over: a cycle before an END's last step, and in it.
+                "takes_first": In(1),
+                "ended_first": In(32),
+                "takes_cycles": In(1),
+                "ended_cycles": In(32),
+                # A PREEMPT is accepted; what became of its launches.
+                "preempts": In(1),
+                "counts": In(counts).array(len(COUNTS)),
+                # The search: an entry, and two cycles later what is found.
+                "number": In(entry),
+                "wanted": In(layouts.TICKET_BITS),
+                "matches": Out(1),
+                "found_stream": Out(stream),
+                # A record is written; one will be in four cycles; a PREEMPT's last word is made.
+                "busy": Out(1),
+                "busy_at_end": Out(1),
+                "made_preempt": Out(1),
+                "record": Out(record_word(config).layout()),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        del platform
+        m = Module()
+        ports: Any = self
+        # One-hot: the word that is chosen; it stands at `record` a cycle later.
+        at = Signal(len(PREEMPT_WORDS), name="at")
+        head = Signal(record_head_layout(self._config), name="record_head")
+        long = head.preempt
+        last = Mux(long, at[len(PREEMPT_WORDS) - 1], at[len(LAUNCH_WORDS) - 1])
+        with m.If(ports.records):
+            m.d.sync += [at.eq(1), head.eq(ports.head)]
+        with m.Else():
+            m.d.sync += at.eq(Mux(last, 0, at << 1))
+        early = (at << _END)[: len(at)]
+        m.d.comb += [
+            ports.busy.eq(at.any()),
+            ports.busy_at_end.eq(
+                Mux(long, early.any(), early[: len(LAUNCH_WORDS)].any())
+            ),
+            ports.made_preempt.eq(long & last),
+        ]
+        fact = self._facts(m, at, head)
+        self._word(m, at, head, last, fact)
+        return m
+
+    def _facts(self, m: Module, at: Signal, head: Any) -> Any:
+        """Keep ticket and time of each entry; return the one read two cycles before."""
+        ports: Any = self
+        entries = 1 << len(ports.entry)
+        width = len(ports.clock) + len(ports.stream)
+        facts = Rows(m, "facts", width, 2 * entries, block=True)
+        facts.write(
+            ports.comes | ports.accepts,
+            Cat(ports.comes, ports.entry),
+            Mux(ports.comes, ports.clock, Cat(ports.ticket, ports.stream)),
+        )
+        reads_head = at[:2].any()
+        fact = Signal(width, name="fact", reset_less=True)
+        m.d.sync += fact.eq(
+            facts.later(
+                Cat(reads_head & at[1], Mux(reads_head, head.entry, ports.number))
+            )
+        )
+        used = Rows(m, "used", 1, entries)
+        used.write(
+            ports.boot | ports.accepts | ports.retires,
+            Mux(ports.boot, ports.boot_entry, Mux(ports.accepts, ports.entry, ports.head.entry)),
+            ports.accepts,
+        )
+        m.d.comb += [
+            ports.matches.eq((fact[:32] == ports.wanted) & used.now(ports.number)),
+            ports.found_stream.eq(fact[32:]),
+        ]
+        return fact
+
+    def _word(self, m: Module, at: Signal, head: Any, last: Any, fact: Any) -> None:
+        """Choose the word that comes next."""
+        ports: Any = self
+        layout = queue_packets.final_record_words(self._config).layout()
+        words = Signal(layout, name="words")
+        first, cycles, time = (
+            Signal(32, name=name, reset_less=True) for name in ("first", "cycles", "preempt_time")
+        )
+        with m.If(ports.takes_first):
+            m.d.sync += first.eq(ports.ended_first)
+        with m.If(ports.takes_cycles):
+            m.d.sync += cycles.eq(ports.ended_cycles)
+        with m.If(ports.preempts):
+            m.d.sync += time.eq(ports.clock)
+        finished, killed, drained, skipped = ports.counts
+        m.d.comb += [
+            words.ticket.eq(fact[:32]),
+            *(getattr(words, n).eq(getattr(head, n)) for n in ("code", "fate", "kills")),
+            words.kind.eq(Mux(head.preempt, RecordKind.PREEMPT, RecordKind.LAUNCH)),
+            *(getattr(words, n).eq(getattr(head, n)) for n in ("reset_as_drain", "stream")),
+            words.offered.eq(head.offered),
+            words.word2.eq(cycles & head.offered.replicate(32)),
+            words.accepted.eq(fact[:32]),
+            words.first_offer.eq(first & head.offered.replicate(32)),
+            words.made.eq(ports.clock),
+        ]
+        with m.If(head.preempt):
+            m.d.comb += [
+                words.ticket.eq(0),
+                words.word2.eq(finished),
+                words.word3[:16].eq(killed),
+                words.word3[16:].eq(drained),
+                words.word4.eq(skipped),
+                words.accepted.eq(time),
+            ]
+        bits = words.as_value()
+        record = ports.record
+        m.d.sync += [record.valid.eq(at.any()), record.last.eq(last)]
+        for k in range(len(PREEMPT_WORDS)):
+            with m.If(at[k]):
+                word = PREEMPT_WORDS[k]
+                if k == len(LAUNCH_WORDS) - 1:
+                    number = Mux(head.preempt, word, LAUNCH_WORDS[k])
+                    data = Mux(
+                        head.preempt,
+                        bits[32 * word :][:32],
+                        bits[32 * LAUNCH_WORDS[k] :][:32],
+                    )
+                else:
+                    number, data = word, bits[32 * word :][:32]
+                m.d.sync += [record.word.eq(number), record.data.eq(data)]
+        return
