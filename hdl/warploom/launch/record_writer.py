@@ -121,8 +121,11 @@ class RecordWriter(wiring.Component):
             Mux(ports.boot, ports.boot_entry, Mux(ports.accepts, ports.entry, ports.head.entry)),
             ports.accepts,
         )
+        # The entry was in use when its ticket was read, and is so now: no other launch has it.
+        in_use, in_use_then = used.now(ports.number), Signal(2, name="in_use_then")
+        m.d.sync += in_use_then.eq(Cat(in_use, in_use_then[0]))
         m.d.comb += [
-            ports.matches.eq((fact[:32] == ports.wanted) & used.now(ports.number)),
+            ports.matches.eq((fact[:32] == ports.wanted) & in_use & in_use_then[1]),
             ports.found_stream.eq(fact[32:]),
         ]
         return fact
