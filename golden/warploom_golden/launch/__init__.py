@@ -4,10 +4,12 @@ from warploom_golden.launch.kernel_queue import KernelQueue
 from warploom_golden.launch.launch_check import LaunchCheck
 from warploom_golden.launch.launch_path import LaunchPath
 from warploom_golden.launch.record_queue import RecordQueue
+from warploom_golden.launch.resident_queue import ResidentQueue
 
 __all__ = [
     "KernelQueue",
     "LaunchCheck",
     "LaunchPath",
     "RecordQueue",
+    "ResidentQueue",
 ]

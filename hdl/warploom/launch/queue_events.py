@@ -237,8 +237,8 @@ class QueueEvents(wiring.Component):
         )
         free = state.filled & ~preparing & ~resident
         # Aborted, not left without an SM.
-        self._ended = state.doomed | closed
-        m.d.comb += gone.eq(state.broken | state.doomed | closed | no_sm | ports.dead)
+        self._ended = state.aborted | state.doomed | closed
+        m.d.comb += gone.eq(state.broken | self._ended | no_sm | ports.dead)
         m.d.sync += [
             leaves.eq(free & gone),
             stays.eq(free & ~gone),
