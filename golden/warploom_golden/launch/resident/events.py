@@ -288,8 +288,7 @@ def _look(parts: Parts, service: Service) -> None:
     elif service.resident:
         if row.doomed or row.aborted or row.timed or not _open(service):
             parts.pulses.stop |= bit
-    # Rule 17 (d) does not name a head that was aborted in preparation and then cancelled: it runs.
-    elif row.head.dead or row.doomed or row.broken or not _open(service):
+    elif row.head.dead or row.aborted or row.doomed or row.broken or not _open(service):
         _look_passes(parts, service)
     elif (awaited := _first_not_reached(parts, row.head)) is not None:
         parts.rows[awaited].waiters |= bit
@@ -309,7 +308,7 @@ def _look_passes(parts: Parts, service: Service) -> None:
     ending = Ending(FinalFate.FAILED, ErrorCode.NO_SM)
     if row.broken:
         ending = Ending(FinalFate.FAILED, ErrorCode.STREAM_BROKEN)
-    elif row.doomed or service.closed:
+    elif row.aborted or row.doomed or service.closed:
         ending = Ending(FinalFate.ABORTED)
     if not row.head.dead:
         _make_record(parts, service, row.head, ending)
