@@ -106,7 +106,8 @@ def resident_command(config: Config) -> Packet:
 def resident_plan(config: Config) -> Packet:
     """What preparation and dispatcher need of a launch: it stands in block memory, by entry."""
     start = {one.name for one in resident_start(config).fields}
-    index = {one.name for one in layouts.index_config(config).fields}
+    indices = layouts.index_config(config).fields if config.makes_indices else ()
+    index = {one.name for one in indices}
     names = (start | index | {"mode", "idempotent"}) - {"stream", "entry", "wait_mode", "address"}
     fields = resident_launch(config).fields
     return Packet("resident_plan", tuple(one for one in fields if one.name in names))
