@@ -1,12 +1,16 @@
-"""A script for ResidentQueue's model: what happens to it, by cycle, and what it then shows."""
+"""A script for ResidentQueue and its model: what happens, by cycle, and what they then show."""
 
-from tb.support.record import record
-from warploom_golden.launch import ResidentQueue
+import pytest
+
+from tb.support.record import made, record
+from warploom.launch.resident_queue import ResidentQueue
+from warploom_golden.launch import ResidentQueue as Model
 from warploom_spec import PRESETS, layouts, queue_packets, resident_packets
-from warploom_spec.errors import Fate
 from warploom_spec.queue import Mode
 from warploom_spec.queue_packets import QueueOpcode
 
+#: Each test of a module: of the RTL and of the model.
+RTL_AND_MODEL = pytest.mark.parametrize("block", [ResidentQueue, Model], ids=["rtl", "model"])
 TINY = PRESETS["tiny"]
 #: The history entry that each decision names.
 HISTORY = 1
@@ -121,10 +125,9 @@ class Script:
         self._decisions.add(cycle)
         return self
 
-    def run(self, cycles, **first):
-        """Return what the model shows; ``first`` are its first numbers."""
-        model = ResidentQueue(self.config, **first)
-        return Seen(record(model, self, cycles), self.config)
+    def run(self, block, cycles, **first):
+        """Return what RTL or model shows; ``first`` are its first numbers."""
+        return Seen(record(made(block, self.config, **first), self, cycles), self.config)
 
     def next(self, outputs):
         """Return the next cycle's inputs."""
@@ -224,6 +227,3 @@ class Seen:
                 found[first] = wanted[0] if len(wanted) == 1 else wanted
                 words, first = {}, None
         return found
-
-
-__all__ = ["DECIDED", "FOR_EVER", "TINY", "Fate", "Script", "Seen"]
