@@ -84,7 +84,7 @@ def test_continuous_integration_runs_what_test_all_runs() -> None:
     said = re.findall(r"^make (.+)$", (ROOT / ".ci" / "run").read_text(), re.MULTILINE)
     assert said[0].split()[0] == "test"
     ran = [call for words in said for call in pytest_runs(*words.split())]
-    # The list of slow tests is not complete yet: until then continuous integration names them.
+    # What a test takes depends on the machine: continuous integration names slow ones, no more.
     tiers = [[word for word in run if word != "--slow-fails"] for run in pytest_runs("test-all")]
     assert ran == tiers and len(ran) == 2
 

@@ -1,17 +1,29 @@
-"""For which configurations ResidentDispatcher is there in hardware."""
+"""Where ResidentDispatcher is there in hardware, and where its SMs stand in groups."""
 
 from typing import Final
 
 from warploom_spec.config import Config
 
-#: SMs whose room is one flat vector.
-FLAT_SMS: Final = 16
+#: SMs whose room is one flat vector; also those of a group.
+GROUP_SMS: Final = 16
+#: What hardware of more SMs has.
+_GROUP_POLICIES: Final = ("round_robin", "freed_first")
+
+
+def in_groups(config: Config) -> bool:
+    """Tell whether ResidentDispatcher's SMs stand in groups."""
+    of_groups = config.policy in _GROUP_POLICIES and config.reclaim == "out_of_order"
+    return config.sms > GROUP_SMS and of_groups
 
 
 def no_resident_hardware(config: Config) -> str:
     """Return why there is no ResidentDispatcher in hardware; an empty text if there is one."""
-    if config.sms > FLAT_SMS:
-        return f"sms is {config.sms}; legal for ResidentDispatcher: 1 to {FLAT_SMS}"
+    if config.sms > GROUP_SMS and not in_groups(config):
+        return (
+            f"policy is {config.policy}, reclaim is {config.reclaim}, sms is {config.sms}; legal "
+            f"for ResidentDispatcher above {GROUP_SMS} SMs: {' or '.join(_GROUP_POLICIES)} with "
+            "out_of_order"
+        )
     slots = config.sms * config.block_slots
     if config.reclaim == "in_order" and (slots < 2 or slots & (slots - 1)):
         return (

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from warploom_spec.config import Config
+from warploom_spec.resident_limits import in_groups
 
 
 def _of(meaning: str, default: Any = dataclasses.MISSING) -> Any:
@@ -39,6 +40,15 @@ class Timing:
     launch_check: int = _of("LaunchCheck: transfer at ``i`` to valid at ``o``.")
     done_depth: int = _of("ConfigFilter: answers outstanding, at most.")
     filter_lookup: int = _of("ConfigFilter: transfer to the earliest acceptance.")
+    needs_release: int = _of("ConfigFilter: transfer to ``needs_release``.")
+    release_seen: int = _of(
+        "ConfigFilter: a release to the first cycle in which it no longer holds a configuration: "
+        "``needs_release`` is 0, and the configuration may be accepted.",
+    )
+    cancel_decision: int = _of(
+        "ConfigFilter: ``cancel`` to the last cycle in which the decision of what it took back "
+        "may become valid.",
+    )
     iterator_setup: int = _of(
         "IndexIterator: cycles a configuration spends in the setup unit, at least.",
     )
@@ -156,6 +166,28 @@ class Timing:
         return self.iterator_setup + 1 + self.iterator_pipe + self.packer
 
 
+def _resident_stages(config: Config) -> dict[str, int]:
+    """Return latencies that groups of SMs change; with `round_robin` a candidate waits a cycle."""
+    if not in_groups(config):
+        return {
+            "resident_first_offer": 9,
+            "resident_offer": 3,
+            "resident_again": 5,
+            "resident_returns": 7,
+            "resident_end": 6,
+            "resident_error": 5,
+        }
+    candidate = int(config.policy == "round_robin")
+    return {
+        "resident_first_offer": 12 + candidate,
+        "resident_offer": 5,
+        "resident_again": 9 + candidate,
+        "resident_returns": 11 + candidate,
+        "resident_end": 7,
+        "resident_error": 6,
+    }
+
+
 def timing(config: Config) -> Timing:
     """Return the latencies and depths of a configuration."""
     return Timing(
@@ -179,6 +211,9 @@ def timing(config: Config) -> Timing:
         launch_check=5,
         done_depth=4,
         filter_lookup=3,
+        needs_release=3,
+        release_seen=2,
+        cancel_decision=1,
         iterator_setup=4,
         iterator_pipe=6,
         packer=1,
@@ -214,14 +249,9 @@ def timing(config: Config) -> Timing:
         resident_kill=1,
         # A row of memory a cycle; the pipes are empty nine cycles later.
         resident_boot=max(config.sms * config.block_slots, 1 << config.stream_bits) + 9,
-        resident_first_offer=9,
-        resident_offer=3,
         resident_fetch=2,
-        resident_again=5,
-        resident_returns=7,
-        resident_end=6,
         resident_stall=2,
-        resident_error=5,
+        **_resident_stages(config),
         ranges=3,
         ranges_change=2,
         ranges_freed=2,

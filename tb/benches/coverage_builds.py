@@ -22,6 +22,7 @@ from tb.launch import (
     test_kernel_queue,
     test_launch_path,
     test_record_queue,
+    test_resident_queue,
 )
 from tb.sm_side import (
     test_block_at_a_time,
@@ -31,7 +32,7 @@ from tb.sm_side import (
     test_offer_queue,
     test_resource_ranges,
 )
-from tb.support import dispatch_cases, resident_cases
+from tb.support import dispatch_cases, resident_cases, resident_queue_cases
 from tb.support.dispatch_configs import soon
 from tb.support.dispatch_events import LATE_NUMBER
 from warploom_dev.coverage.counted_builds import Build
@@ -66,6 +67,11 @@ BUILDS: Final[dict[str, tuple[Build, ...]]] = {
     ),
     "kernel_queue": (
         Build.of(test_kernel_queue.make, test_kernel_queue.SMALL, **queue_events.NEAR_THE_WRAPS),
+    ),
+    "resident_queue": (
+        Build.of(
+            resident_queue_cases.make_queue, test_resident_queue.SMALL, **test_resident_queue.WRAPS
+        ),
     ),
     "record_queue": (Build.of(test_record_queue.make, test_record_queue.SMALL),),
     "launch_path": (

@@ -27,6 +27,7 @@ from tb.launch import (
     test_launch_check,
     test_launch_path,
     test_record_queue,
+    test_resident_queue,
 )
 from tb.sm_side import (
     test_block_at_a_time,
@@ -76,6 +77,17 @@ def _residents(seed: int) -> list[Case]:
     """Return the cases of ResidentDispatcher in all moods."""
     return [
         case for k in range(3) for case in test_resident_dispatcher.cases(RESIDENTS, seed + k, 6000)
+    ]
+
+
+def _queues(seed: int) -> list[Case]:
+    """Return the cases of ResidentQueue in all moods."""
+    return [
+        case
+        for k in range(3)
+        for case in test_resident_queue.cases(
+            test_resident_queue.SMALL, seed + k, 6000, **test_resident_queue.WRAPS
+        )
     ]
 
 
@@ -133,6 +145,7 @@ BENCHES: Final[dict[str, MutationBench]] = {
             **queue_events.NEAR_THE_WRAPS,
         )
     ),
+    "resident_queue": _unobserved(_queues),
     "record_queue": _repeated(test_record_queue.case, test_record_queue.SMALL, 4),
     "launch_path": _unobserved(
         _repeated(

@@ -21,6 +21,12 @@ ODD = (
     "tiny,sms=16,stream_bits=4,policy=round_robin",
     "tiny,sms=2,block_slots=1,stream_bits=1,policy=round_robin,reclaim=in_order",
 )
+#: Two groups of SMs and more; the last one may be a single SM.
+GROUPS = tuple(
+    f"tiny,stream_bits=2,sms={sms},policy={policy}"
+    for sms in (18, 17, 32, 33)
+    for policy in ("round_robin", "freed_first")
+)
 NO_KILL = "tiny,stream_bits=2,sm_kill=False"
 #: What `default` runs with on Verilator.
 DEFAULTS = ("policy=round_robin,reclaim=out_of_order", "policy=freed_first,reclaim=in_order")
@@ -40,6 +46,21 @@ def equal(config, seed, cycles, simulator="amaranth", happens=HAPPENS):
 def test_equals_its_model_on_amaranth(mode, seed):
     happens = "offers", "FINISHED", "KILLED", "report OK"
     equal(soon(f"tiny,stream_bits=2,{mode}"), seed, 250, happens=happens)
+
+
+@pytest.mark.parametrize("config", thorough_but(GROUPS[:1], GROUPS))
+def test_groups_equal_their_model(config, seed):
+    moods = MOODS if config != GROUPS[0] else ("usual",)
+    run([resident_case(soon(config), mood, seed, 300) for mood in moods], "amaranth")
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("policy", ["round_robin", "freed_first"])
+def test_large_equals_its_model(policy, seed):
+    # A sweep takes 8 x 132 x 32 cycles: shorter rows of slots end within the run.
+    run(
+        cases(soon(f"large,stream_bits=3,block_slots=8,policy={policy}"), seed, 12_000), "verilator"
+    )
 
 
 @pytest.mark.thorough

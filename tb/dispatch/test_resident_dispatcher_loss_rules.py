@@ -31,7 +31,7 @@ NO_KILL = config_of("tiny,policy=first_fit,stream_bits=2,sm_kill=False,kill_time
 # Ends
 
 
-@pytest.mark.rule("resident_dispatcher", 31)
+@pytest.mark.rule("resident_dispatcher", 30)
 def test_first_and_cycles_come_two_and_three_cycles_after_the_end(block):
     # Offered in 9 and 10; the last return's books are written in 34. The clock wraps in 20.
     sent = {0: start(gx=2)}
@@ -80,7 +80,7 @@ def test_a_stop_after_the_last_pick_leaves_the_fate_to_the_reports(block, status
 # Lost SMs
 
 
-@pytest.mark.rule("resident_dispatcher", 30, 32, 33)
+@pytest.mark.rule("resident_dispatcher", 30, 31, 32)
 def test_a_mute_sm_is_lost_after_its_visits_and_the_sweep_returns_its_blocks(block):
     # Killed from 11 on. Stream 0 is visited in 11, 15, 19 and so on. A return in 13: the silent
     # visits are those from 19 on, the sixth is in 39. The sweep is on from 41 on, its first row in
@@ -94,7 +94,7 @@ def test_a_mute_sm_is_lost_after_its_visits_and_the_sweep_returns_its_blocks(blo
     assert ends(recording) == [(97, 0, Fate.FAILED, ErrorCode.SM_LOST)]
 
 
-@pytest.mark.rule("resident_dispatcher", 32)
+@pytest.mark.rule("resident_dispatcher", 31)
 @pytest.mark.parametrize(("sent", "lost"), [(14, 68), (15, 72), (18, 72), (19, 76)])
 def test_a_return_since_the_last_visit_makes_it_not_silent(block, sent, lost):
     # Books four cycles later. Visits in 19, 23 and 27; a return in 19 counts for the one of 23.
@@ -102,7 +102,7 @@ def test_a_return_since_the_last_visit_makes_it_not_silent(block, sent, lost):
     assert ones(recording, "lost", 1)[0][0] == lost
 
 
-@pytest.mark.rule("resident_dispatcher", 33)
+@pytest.mark.rule("resident_dispatcher", 32)
 @pytest.mark.parametrize(("sent", "lost"), [(28, [(56, 64)]), (29, []), (31, [])])
 def test_a_report_while_the_sweep_is_on_loses_no_sm(block, sent, lost):
     # Silent in 11 to 31, on from 33 on: books of SM 0's report in 32, 33 or 35. Its row has its
@@ -126,7 +126,7 @@ def test_a_sweep_takes_every_fourth_cycle_from_the_reports(block):
     assert not [cycle for cycle in swept if cycle % 4 == 0]
 
 
-@pytest.mark.rule("resident_dispatcher", 1, 16, 26, 33, 34)
+@pytest.mark.rule("resident_dispatcher", 1, 16, 26, 32)
 def test_a_lost_sm_gets_no_block_until_a_full_reset(block):
     def with_reset(config):
         return resettable(block(config))
@@ -142,7 +142,7 @@ def test_a_lost_sm_gets_no_block_until_a_full_reset(block):
     assert given(recording)[2:] == [*one, (209, 0), (210, 1), (214, 0)]
 
 
-@pytest.mark.rule("resident_dispatcher", 33, 34)
+@pytest.mark.rule("resident_dispatcher", 32)
 def test_no_sm_is_told_a_cycle_after_the_last_one_was_lost(block):
     # SM 0's row is looked at in 36: lost in 40.
     recording = drive(block, {0: start(gx=2)}, 90, stop=at(10), restart=at(70))
@@ -150,7 +150,7 @@ def test_no_sm_is_told_a_cycle_after_the_last_one_was_lost(block):
     assert ones(recording, "no_sm") == [(57, 70), (72, 89)]
 
 
-@pytest.mark.rule("resident_dispatcher", 33)
+@pytest.mark.rule("resident_dispatcher", 32)
 def test_blocks_of_other_streams_on_a_lost_sm_return_too(block):
     sent = {0: start(0, gx=2), 20: start(1, gx=2, priority=1)}
     recording = drive(block, sent, 110, reports=[(12, 0, 0, KILLED)], stop=at(10))
@@ -161,7 +161,7 @@ def test_blocks_of_other_streams_on_a_lost_sm_return_too(block):
     assert packed == [(0, Fate.FAILED, ErrorCode.SM_LOST)]
 
 
-@pytest.mark.rule("resident_dispatcher", 26, 33)
+@pytest.mark.rule("resident_dispatcher", 26, 32)
 def test_in_order_a_swept_block_retires_and_lets_those_behind_it_go(block):
     # SM 1 reports: books in 16. Stream 0 is silent in 23 to 43, SM 0 is lost in 52 by row 0, whose
     # second turn is in 83. It is judged every third cycle from 12 on and retires in 87. The other
@@ -174,7 +174,7 @@ def test_in_order_a_swept_block_retires_and_lets_those_behind_it_go(block):
     assert given(recording) == [(9, 0), (10, 1), (95, 1)]
 
 
-@pytest.mark.rule("resident_dispatcher", 32)
+@pytest.mark.rule("resident_dispatcher", 31)
 def test_the_time_out_counts_in_visits(block):
     config = config_of("tiny,policy=first_fit,stream_bits=2,kill_timeout=40")
     # Twelve silent visits, in 19 to 63; row 4 is looked at in 84.
@@ -212,7 +212,7 @@ def test_work_after_a_restart_in_any_cycle_is_as_after_the_first_boot(block, cyc
 # Without kills
 
 
-@pytest.mark.rule("resident_dispatcher", 36)
+@pytest.mark.rule("resident_dispatcher", 34)
 def test_without_kills_a_stop_ends_the_placing_and_the_launch_ends_with_its_reports(block):
     reports = [(30, 0, 0), (30, 1, 0), (30, 0, 1)]
     recording = drive(block, {0: start(gx=8)}, 300, NO_KILL, reports=reports, stop=at(10))
@@ -221,7 +221,7 @@ def test_without_kills_a_stop_ends_the_placing_and_the_launch_ends_with_its_repo
     assert ends(recording) == [(39, 0, Fate.KILLED, 0)]
 
 
-@pytest.mark.rule("resident_dispatcher", 36)
+@pytest.mark.rule("resident_dispatcher", 34)
 def test_without_kills_no_sm_is_lost_and_a_killed_block_is_a_fault(block):
     recording = drive(
         block, {0: start(gx=2)}, 400, NO_KILL, reports=[(300, 0, 0, KILLED)], stop=at(7)
@@ -231,7 +231,7 @@ def test_without_kills_no_sm_is_lost_and_a_killed_block_is_a_fault(block):
     assert ones(recording, "busy") == [(8, 399)]
 
 
-@pytest.mark.rule("resident_dispatcher", 32, 33)
+@pytest.mark.rule("resident_dispatcher", 31, 32)
 def test_the_only_slot_of_a_machine_is_lost_and_returned_by_one_sweep(block):
     # On from 33 on, rows in 36 and 40.
     config = config_of("tiny,policy=first_fit,stream_bits=2,sms=1,block_slots=1,kill_timeout=16")

@@ -188,7 +188,7 @@ def test_returns_in_every_cycle_do_not_keep_an_empty_sm_from_being_found(block):
 # Stalls
 
 
-@pytest.mark.rule("resident_dispatcher", 35)
+@pytest.mark.rule("resident_dispatcher", 33)
 def test_a_stalled_cycle_counts_what_lacks_on_the_sm_that_is_judged(block):
     # Picked in 6. Looks of 4 to 6 and of 8 do not know it; the placement's own verdict, which lands
     # in 10, does. Books in 44: the look of 43 reads them in 45 and lands in 46. Picked again in 47.
@@ -202,7 +202,7 @@ def test_a_stalled_cycle_counts_what_lacks_on_the_sm_that_is_judged(block):
         assert changes(recording, f"stall_{cause}") == []
 
 
-@pytest.mark.rule("resident_dispatcher", 35)
+@pytest.mark.rule("resident_dispatcher", 33)
 @pytest.mark.parametrize("cause", HALF)
 def test_each_resource_is_counted_by_itself(block, cause):
     recording = drive(block, {0: start(gx=3, **{cause: HALF[cause]})}, 40)
@@ -212,7 +212,7 @@ def test_each_resource_is_counted_by_itself(block, cause):
     assert shown["offer"] == 2
 
 
-@pytest.mark.rule("resident_dispatcher", 35)
+@pytest.mark.rule("resident_dispatcher", 33)
 def test_the_first_resource_that_lacks_is_counted(block):
     config = config_of("tiny,policy=first_fit,stream_bits=2,sms=1,block_slots=1,kill_timeout=16")
     recording = drive(block, {0: start(config=config, gx=2, warps=16, **WHOLE)}, 40, config)
@@ -220,7 +220,7 @@ def test_the_first_resource_that_lacks_is_counted(block):
     assert not recording.cycles("stall_warps")
 
 
-@pytest.mark.rule("resident_dispatcher", 14, 35)
+@pytest.mark.rule("resident_dispatcher", 14, 33)
 def test_a_held_launch_is_not_stalled(block):
     recording = drive(block, {0: start(gx=2, **WHOLE)}, config=ONE, hold=during(20, 99))
     # The last cycle with go is 21: the hold counts in the candidate of 21, and so in 22.

@@ -56,7 +56,6 @@ def test_reports_in_the_boot_are_dropped_without_an_error(block, sent, told):
 
 def test_what_the_page_does_not_describe_is_refused(block):
     for text, message in [
-        ("tiny,sms=17", "^sms is 17; legal for ResidentDispatcher: 1 to 16$"),
         ("tiny,sms=3,reclaim=in_order", "^sms x block_slots is 12; legal .*: a power of two"),
         (
             "tiny,sms=1,block_slots=1,reclaim=in_order",

@@ -37,6 +37,7 @@ def test_the_figures_at_the_ports_are_those_of_the_model(runs, seed):
         assert (found.cycles, found.low_ends) == (expected.cycles, expected.low_ends)
 
 
+@pytest.mark.thorough
 def test_the_law_holds_and_its_terms_are_reached(runs, seed):
     reached = Counter()
     for (mode, time), events in runs.items():

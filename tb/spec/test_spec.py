@@ -189,7 +189,7 @@ def test_every_error_code_has_a_cause_and_a_cure() -> None:
     assert all(cause and cure for cause, cure in EXPLANATIONS.values())
 
 
-#: The same in all presets but for `boot`, `resident_boot` and `soft_reset_limit`.
+#: The same in all presets but for `boot`, `soft_reset_limit` and some of ResidentDispatcher's.
 TIMINGS = {
     "bus_requests": 4,
     "bus_responses": 5,
@@ -202,6 +202,9 @@ TIMINGS = {
     "launch_check": 5,
     "done_depth": 4,
     "filter_lookup": 3,
+    "needs_release": 3,
+    "release_seen": 2,
+    "cancel_decision": 1,
     "iterator_setup": 4,
     "iterator_pipe": 6,
     "packer": 1,
@@ -233,14 +236,8 @@ TIMINGS = {
     "queue_record": 5,
     "queue_wait": 10,
     "resident_kill": 1,
-    "resident_first_offer": 9,
-    "resident_offer": 3,
     "resident_fetch": 2,
-    "resident_again": 5,
-    "resident_returns": 7,
-    "resident_end": 6,
     "resident_stall": 2,
-    "resident_error": 5,
     "ranges": 3,
     "ranges_change": 2,
     "ranges_freed": 2,
@@ -254,6 +251,23 @@ TIMINGS = {
 }
 BOOT = {"tiny": 4, "default": 32, "large": 32}
 RESIDENT_BOOT = {"tiny": 25, "default": 265, "large": 4233}
+#: ResidentDispatcher's, flat and in groups.
+FLAT = {
+    "resident_first_offer": 9,
+    "resident_offer": 3,
+    "resident_again": 5,
+    "resident_returns": 7,
+    "resident_end": 6,
+    "resident_error": 5,
+}
+IN_GROUPS = {
+    "resident_first_offer": 13,
+    "resident_offer": 5,
+    "resident_again": 10,
+    "resident_returns": 12,
+    "resident_end": 7,
+    "resident_error": 6,
+}
 SOFT_RESET_LIMIT = {"tiny": 1616, "default": 5376, "large": 52224}
 
 
@@ -264,6 +278,7 @@ def test_latencies_literal_numbers(name: str) -> None:
         "boot": BOOT[name],
         "resident_boot": RESIDENT_BOOT[name],
         "soft_reset_limit": SOFT_RESET_LIMIT[name],
+        **(IN_GROUPS if name == "large" else FLAT),
     }
     assert dataclasses.asdict(found) == {**TIMINGS, **own}
     assert found.first_offer == 6

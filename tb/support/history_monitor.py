@@ -22,6 +22,9 @@ EVENTS = (
     "wait_generating",
     "wait_count",
     "wait_answers",
+    "needs_release",
+    "needs_no_release",
+    "release_helps",
     "entry_dropped",
     "release_with_acceptance",
     "cancel",
@@ -92,6 +95,7 @@ class HistoryMonitor:
     def _account(self, inputs: Values, outputs: Values, after: Values) -> None:
         accepted = after["decision__valid"] and not outputs["decision__valid"]
         answer = self._decision.unpack(after["decision__payload"]) if accepted else None
+        self._check_needs_release(bool(inputs["cancel"]), accepted, outputs, after)
         if answer is None:
             self._see_wait(inputs, outputs)
         elif answer["hit"]:
@@ -117,6 +121,30 @@ class HistoryMonitor:
         cause = self._cause(stage)
         if cause is not None:
             self._counts[cause] += 1
+
+    def _check_needs_release(
+        self, cancelled: bool, accepted: bool, outputs: Values, after: Values
+    ) -> None:
+        """Judge `needs_release` on the state at the start of the cycle before it."""
+        stage = self._stage
+        waits = stage is not None and not cancelled and not accepted
+        ripe = waits and self._age + 1 >= self._timing.needs_release
+        expected = bool(stage and ripe and self._only_a_release_helps(stage))
+        shown = bool(after["needs_release"])
+        assert shown == expected, f"needs_release is {shown}, and {stage} waits"
+        self._counts["needs_release"] += shown
+        self._counts["needs_no_release"] += bool(
+            stage and ripe and not shown and self._cause(stage) is not None
+        )
+        self._counts["release_helps"] += bool(waits and outputs["needs_release"] and not shown)
+
+    def _only_a_release_helps(self, stage: Shape) -> bool:
+        number = self._entry_of(stage)
+        if number is not None:
+            return self._entries[number].count + 1 == 1 << self.config.reference_bits
+        read = [entry for entry in self._entries.values() if entry.count > 0]
+        full = len(read) == self.config.history_entries
+        return full or any(entry.meets(stage) for entry in read)
 
     def _cause(self, stage: Shape) -> str | None:
         """Return what a configuration waits for; None where it is the iterator."""

@@ -3,11 +3,16 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from warploom_spec import BlockStatus, Config, ErrorCode, Fate, layouts, resident_packets
+from warploom_spec import (
+    BlockStatus,
+    Config,
+    ErrorCode,
+    Fate,
+    layouts,
+    resident_packets,
+    timing,
+)
 from warploom_spec.resources import capacities
-
-#: Cycles from a pick's last chance to its offer: a level counts for picks two cycles later.
-_LAST_OFFER = 4
 
 
 @dataclass
@@ -72,6 +77,8 @@ class ResidentLedger:
 
     def __init__(self, config: Config, first_number: int = 0, seen: dict[str, int] | None = None):
         self._config, self._first_number = config, first_number
+        # A level counts for picks two cycles later.
+        self._last_offer = timing(config).resident_offer + 1
         self._sizes = capacities(config)
         self._start = resident_packets.resident_start(config)
         self._block = resident_packets.resident_block(config)
@@ -154,7 +161,7 @@ class ResidentLedger:
             (sm.disabled, "a switch"),
             (sm.lost, "a loss"),
         ):
-            assert since is None or self._cycle <= since + _LAST_OFFER, f"an offer after {why}"
+            assert since is None or self._cycle <= since + self._last_offer, f"an offer after {why}"
         assert said["slot"] not in sm.placed, "a slot has two blocks"
         needs = {name: run.fields.get(name, 1) for name in self._sizes}
         placed = _Placed(run, n, said["slot"], needs)

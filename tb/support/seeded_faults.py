@@ -13,7 +13,17 @@ from warploom.host import BusPort, HostRegisters, Mailbox
 from warploom.index import IndexMemory, IndexPacker, IndexUnpacker
 from warploom.index._iterator_setup import Setup
 from warploom.launch._queue_timelines import Timelines
+from warploom.launch.launch_inbox import LaunchInbox
+from warploom.launch.look_rounds import LookRounds
+from warploom.launch.pending_preempt import PendingPreempt
+from warploom.launch.preemption import Preemption
+from warploom.launch.preparation import Preparation
+from warploom.launch.queue_engine import QueueEngine
+from warploom.launch.queue_events import QueueEvents
 from warploom.launch.record_queue import RecordQueue
+from warploom.launch.record_writer import RecordWriter
+from warploom.launch.resident_queue import ResidentQueue
+from warploom.launch.run_times import RunTimes
 from warploom.sm_side.index_read_arbiter import IndexReadArbiter
 from warploom_dev.formal.properties import (
     config_filter,
@@ -170,4 +180,37 @@ RESIDENT_DISPATCHER = {
     "wait": Change(
         ActiveLaunch, "_change", "following.comes_first & ~stays", "following.comes_first"
     ),
+}
+#: ``second_preempt``: one is accepted while the record before it is written. ``inbox``: a launch
+#: comes while the one before is in the inbox. ``starve``: what cannot be served yet blocks nothing.
+#: ``ending``: a run that ends counts as drained. ``two_steps``: a LATE reads a flag of the event
+#: before it. ``late_end``: a time-out is found while an END is served. ``lost_look``: a LOOK at a
+#: head in preparation is not repeated. ``plan``: the plan of the head before is read. ``link``: the
+#: last pair is written with the link. ``twice``: the inbox is served twice. ``look``: a look that
+#: is set while a round begins is lost. ``ticket``: a ticket is found when its record was made.
+#: ``final``: a run that failed is not final. ``hold``: nobody is low. ``wait``: a begun launch of
+#: mode `wait` is held.
+RESIDENT_QUEUE = {
+    "second_preempt": Change(PendingPreempt, "elaborate", "m.If(self.made)", "m.If(self.picked)"),
+    "inbox": Change(LaunchInbox, "elaborate", "& ~ports.full & ~known", "& ~known"),
+    "starve": Change(
+        QueueEngine, "elaborate", "& ~self.wants[k]\n", "& ~(self.wants[k] & self.can[k])\n"
+    ),
+    "ending": Change(PendingPreempt, "elaborate", "self.hold & self.open", "self.hold"),
+    "two_steps": Change(QueueEngine, "elaborate", "LATE: self.step[1]", "LATE: self.step[0]"),
+    "late_end": Change(RunTimes, "elaborate", "& ~self.ends & ~ended_then", ""),
+    "lost_look": Change(QueueEvents, "_look", "| waits_on", ""),
+    "plan": Change(Preparation, "elaborate", "Mux(here & ~prepared", "Mux(~prepared"),
+    "link": Change(QueueEngine, "elaborate", "self.step[1 + waits]", "self.step[waits]"),
+    "twice": Change(ResidentQueue, "_engine_wants", " & ~engine.last[ACCEPT]", ""),
+    "look": Change(
+        LookRounds,
+        "elaborate",
+        "(asks & ~begins.replicate(streams)) | self.sets",
+        "(asks | self.sets) & ~begins.replicate(streams)",
+    ),
+    "ticket": Change(RecordWriter, "_facts", "& in_use & in_use_then[1]", "& in_use_then[1]"),
+    "final": Change(QueueEvents, "_end", "(ports.fate != Fate.KILLED)", "0"),
+    "hold": Change(Preemption, "elaborate", "ports.priorities[s] < top", "0"),
+    "wait": Change(Preemption, "elaborate", "~(waits & self.begun)", "1"),
 }

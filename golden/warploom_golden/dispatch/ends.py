@@ -12,7 +12,7 @@ _CLOCK = 1 << 32
 
 
 class Ends:
-    """Rules 29 to 31.
+    """Rules 29 and 30.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ class Ends:
         return self._packet.pack({"stream": stream, "fate": fate, "code": code})
 
     def _tell_times(self, told: ResidentLaunch | None) -> None:
-        """Let the times of launches that transferred move on to their ports (31)."""
+        """Let the times of launches that transferred move on to their ports (30)."""
         two, one = self._told
         self._told.popleft()
         self._told.append(told)

@@ -6,12 +6,12 @@ from warploom_spec.config import Config
 
 #: Cycles from the visit at which a sweep begins to the first one in which it is on.
 _TO_SWEEP = 2
-#: Cycles from one row of a sweep to the next (33).
+#: Cycles from one row of a sweep to the next (32).
 _ROW_EVERY = 4
 
 
 class LostSms:
-    """Rules 32 to 34.
+    """Rules 31 and 32.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class LostSms:
         return unchanged and not (self._returned or any(self._silent) or self._row is not None)
 
     def look(self, cycle: int) -> BooksTurn | None:
-        """Return the row that the sweep looks at in a cycle, if it does (33)."""
+        """Return the row that the sweep looks at in a cycle, if it does (32)."""
         if self._row is None or not self._is_on(cycle - 1) or cycle % _ROW_EVERY != 1:
             return None
         which = Round.FIND if self._row < self._rows else Round.RETURN
@@ -76,7 +76,7 @@ class LostSms:
         return self._row is not None and self._sweep is not None and self._sweep.begins <= cycle
 
     def _visit(self, cycle: int, turn: int, streams: Streams) -> None:
-        """Count a stream's silent visits; after the last one a sweep begins (32)."""
+        """Count a stream's silent visits; after the last one a sweep begins (31)."""
         silent = streams.kill & streams.busy & ~self._returned
         self._returned &= ~(1 << turn)
         self._silent[turn] = self._silent[turn] + 1 if silent >> turn & 1 else 0

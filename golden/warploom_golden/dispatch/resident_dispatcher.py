@@ -10,8 +10,10 @@ from warploom_golden.dispatch.ends import Ends
 from warploom_golden.dispatch.error_records import ErrorRecords
 from warploom_golden.dispatch.lost_sms import LostSms
 from warploom_golden.dispatch.next_resident import Decision, NextResident
+from warploom_golden.dispatch.pipe_times import pipe_times
 from warploom_golden.dispatch.policies import policy
 from warploom_golden.dispatch.policies.policy import PolicyStep
+from warploom_golden.dispatch.report_groups import GroupedReportPorts
 from warploom_golden.dispatch.resident_launch import LaunchMaker, ResidentBlock, ResidentLaunch
 from warploom_golden.dispatch.retirement import retirement
 from warploom_golden.dispatch.returns import NOTHING, Outcome, ReportPorts, ReturnStages, judge
@@ -23,9 +25,6 @@ from warploom_golden.dispatch.verdicts import PlacementPipe, ReturnPipe, Verdict
 from warploom_spec.config import Config
 from warploom_spec.errors import WarploomError
 from warploom_spec.timing import timing
-
-#: SMs of the largest machine that the page describes.
-MOST_SMS = 16
 
 
 class _Now(NamedTuple):
@@ -45,8 +44,8 @@ class _Now(NamedTuple):
         What the books' turn changes.
     written : ResidentBlock or None
         The block whose resources and slot are written back.
-    before, two_before, offered : ResidentBlock or None
-        The blocks that were picked one, two and three cycles before.
+    before, offered : ResidentBlock or None
+        The block that was picked one cycle before, and the one that is offered.
     """
 
     decision: Decision
@@ -57,7 +56,6 @@ class _Now(NamedTuple):
     outcome: Outcome
     written: ResidentBlock | None
     before: ResidentBlock | None
-    two_before: ResidentBlock | None
     offered: ResidentBlock | None
 
 
@@ -78,14 +76,10 @@ class ResidentDispatcher:
     Raises
     ------
     WarploomError
-        If there are more SMs than the page describes, or a line of places that it does not allow.
+        If there is a line of places that the page does not allow.
     """
 
     def __init__(self, config: Config, *, first_number: int = 0):
-        if config.sms > MOST_SMS:
-            raise WarploomError(
-                f"sms is {config.sms}; legal for ResidentDispatcher: 1 to {MOST_SMS}"
-            )
         places = config.sms * config.block_slots
         if config.reclaim == "in_order" and (places < 2 or places & (places - 1)):
             raise WarploomError(
@@ -99,6 +93,7 @@ class ResidentDispatcher:
         self._rows = max(places, self._turns)
         self._ready_ports = [f"report__{n}__ready" for n in range(config.sms)]
         self._offer_after = timing(config).resident_offer
+        self._times = pipe_times(config)
         self.reset()
 
     def reset(self) -> None:
@@ -107,7 +102,7 @@ class ResidentDispatcher:
 
     def _begin(self, lost: int) -> None:
         """Take the values of a reset (1); ``lost`` is kept by a soft one."""
-        config, amounts = self._config, Amounts(self._config)
+        config, amounts, times = self._config, Amounts(self._config), self._times
         self._cycle = 0
         self._outputs: dict[str, int | None] | None = None
         self._asleep = False
@@ -117,16 +112,17 @@ class ResidentDispatcher:
         self._streams = Streams(config)
         self._next = NextResident()
         self._policy = policy(config)
-        self._room = Room(amounts, late=self._policy.LATE_ROOM)
-        self._scan = Scan(config.sms, self._policy.KNOWN_AFTER)
-        self._placements, self._returns = PlacementPipe(), ReturnPipe()
-        self._ports, self._stages = ReportPorts(config), ReturnStages()
+        self._room = Room(amounts, late=self._policy.LATE_ROOM, grouped=times.grouped)
+        self._scan = Scan(config.sms, self._policy.known_after(times))
+        self._placements, self._returns = PlacementPipe(times), ReturnPipe(times)
+        self._ports = GroupedReportPorts(config) if times.grouped else ReportPorts(config)
+        self._stages = ReturnStages(times.back)
         self._retirement = retirement(config)
         self._lost_sms = LostSms(config, lost)
         self._ends = Ends(config)
-        self._stalls, self._errors = Stalls(amounts), ErrorRecords(config)
-        # Blocks that were picked one, two and three cycles before.
-        self._picked: deque[ResidentBlock | None] = deque([None] * 3)
+        self._stalls, self._errors = Stalls(amounts, grouped=times.grouped), ErrorRecords(config)
+        # Blocks that were picked one cycle before, two and so on, up to the offered one.
+        self._picked: deque[ResidentBlock | None] = deque([None] * self._offer_after)
 
     def outputs(self, inputs: Mapping[str, int]) -> dict[str, int | None]:
         """Return the outputs of this cycle."""
@@ -137,7 +133,7 @@ class ResidentDispatcher:
 
     def _ports_now(self) -> dict[str, int | None]:
         streams, ends, ready = self._streams, self._ends, self._ports.ready
-        fetched, _, offered = self._picked
+        fetched, offered = self._picked[-3], self._picked[-1]
         values: dict[str, int | None] = {
             "start__ready": int(self._cycle >= self._boot),
             "offer": 0 if offered is None else 1 << offered.sm,
@@ -198,7 +194,7 @@ class ResidentDispatcher:
         self._picked.appendleft(now.block)
 
     def _judge(self, inputs: Mapping[str, int]) -> _Now:
-        before, two_before, offered = self._picked
+        before, offered = self._picked[0], self._picked[-1]
         landing = self._placements.landing, self._returns.landing
         # A launch is spent when its last block was picked in the cycle before (10).
         decision = self._next.decide(self._cycle, spent=before is not None and before.last)
@@ -212,12 +208,11 @@ class ResidentDispatcher:
             outcome=outcome,
             written=self._retirement.written(outcome.block),
             before=before,
-            two_before=two_before,
             offered=offered,
         )
 
     def _go(self, decision: Decision, placement: Verdict | None) -> ResidentBlock | None:
-        """Return the block that is picked (14); count a stalled cycle (35)."""
+        """Return the block that is picked (14); count a stalled cycle (33)."""
         active = self._next.active
         if active is None or not decision.goes or self._scan.takes_turn:
             self._stalls.tick(None)
@@ -239,7 +234,7 @@ class ResidentDispatcher:
         return self._maker.launch(inputs["start__payload"])
 
     def _at_the_books(self) -> Outcome:
-        """Return what the books' turn changes (26, 27, 33)."""
+        """Return what the books' turn changes (26, 27, 32)."""
         turn = self._stages.at_books
         if turn is None:
             return NOTHING
@@ -255,7 +250,10 @@ class ResidentDispatcher:
             landing=now.landing,
             out=self._room.out,
             freed=None if written is None or swept else written.sm,
-            quiet=not (self._streams.busy_before or now.before or now.two_before),
+            quiet=not (self._streams.busy_before or now.before or self._picked[1]),
+            room=self._room.room,
+            used=self._room.used,
+            clears=self._room.clears(changes=now.decision.made is not None),
         )
         self._policy.tick(step)
         shows, booted = outcome.error is not None, self._cycle >= self._rows
@@ -275,21 +273,24 @@ class ResidentDispatcher:
     def _look(self, now: _Now) -> None:
         """Let both pipes and the scan look at SMs, and write the books (22 to 26)."""
         books, scan, active = self._books, self._scan, self._next.active
-        looks = self._retirement.looks_for_scan(self._stages.before_books is not None)
+        looks = self._retirement.looks_for_scan(self._stages.looked_up is not None)
         # Looks in the boot are not told apart: no launch is active when they land.
-        counts = now.two_before is None or now.two_before.sm != scan.sm
-        self._placements.tick(books, now.before, scan.sm, counts=counts)
+        takes = self._times.takes
+        unseen = [block for block in list(self._picked)[1:takes] if block is not None]
+        counts = all(block.sm != scan.sm for block in unseen)
+        self._placements.tick(books, now.before, now.written, scan.sm, counts=counts)
         self._returns.tick(books, now.written, scan.sm if looks else None)
         if now.written is not None:
             books.give(now.written)
-        if now.two_before is not None:
-            books.take(now.two_before)
+        taken = self._picked[takes - 1]
+        if taken is not None:
+            books.take(taken)
         begins = now.decision.made is not None or (active is None and not self._next.yields)
         advances = now.before is None or looks
         scan.tick(self._cycle, advances=advances, begins=begins, first=self._policy.first)
 
     def _end_reports(self, inputs: Mapping[str, int], now: _Now) -> None:
-        """Grant a report or look at a row of the sweep; hold what comes (25, 32, 33)."""
+        """Grant a report or look at a row of the sweep; hold what comes (25, 31, 32)."""
         cycle, lost_sms, ports = self._cycle, self._lost_sms, self._ports
         row = lost_sms.look(cycle)
         granted = ports.grant() if row is None else None

@@ -32,7 +32,7 @@ class ResidentLaunch:
     out : int
         Its blocks that are out, in the sense of rule 5.
     first_offer, last_return : int
-        The clock at its first block's offer and at its last return (31).
+        The clock at its first block's offer and at its last return (30).
     """
 
     stream: int

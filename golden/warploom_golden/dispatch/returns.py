@@ -18,7 +18,7 @@ _TO_THE_BOOKS = 3
 
 @dataclass(eq=False, slots=True)
 class Sweep:
-    """A sweep for the blocks of one stream (33).
+    """A sweep for the blocks of one stream (32).
 
     Attributes
     ----------
@@ -146,13 +146,15 @@ class ReportPorts:
 
     def tick(self, inputs: Mapping[str, int], granted: int | None, *, booting: bool) -> None:
         """Hold what transfers; a granted report is held no longer."""
-        ready = self.ready
-        self._granted = 0
         if granted is not None:
-            self._granted = 1 << granted
-            self._waiting &= ~self._granted
-            self._held[granted] = None
             self._pointer = (granted + 1) % len(self._held)
+        self._take(inputs, 0 if granted is None else 1 << granted, booting)
+
+    def _take(self, inputs: Mapping[str, int], leaving: int, booting: bool) -> None:
+        """Hold what transfers; the reports of ``leaving`` SMs are held no longer."""
+        ready = self.ready
+        self._waiting &= ~leaving
+        self._granted = leaving
         if booting:
             # Dropped (1): not held, so that `ready` stays 1.
             return
@@ -165,13 +167,19 @@ class ReportPorts:
 class ReturnStages:
     """The stages between a grant and the books.
 
+    Parameters
+    ----------
+    back : int
+        Cycles from the read of `given` to the turn at the books.
+
     Attributes
     ----------
     at_books : BooksTurn or None
         Whose turn it is in this cycle.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, back: int) -> None:
+        self._back = back
         self._stages: deque[BooksTurn | None] = deque([None] * _TO_THE_BOOKS)
 
     @property
@@ -185,9 +193,9 @@ class ReturnStages:
         return self._stages[0]
 
     @property
-    def before_books(self) -> BooksTurn | None:
-        """Whose turn it is in the next cycle: what the page calls stage t + 3."""
-        return self._stages[1]
+    def looked_up(self) -> BooksTurn | None:
+        """For whom `given` is read: what the page calls stage t + 3."""
+        return self._stages[self._back]
 
     def tick(self, entering: BooksTurn | None) -> None:
         """Move on by a stage."""
@@ -196,7 +204,7 @@ class ReturnStages:
 
 
 def judge(turn: BooksTurn, books: Books, cycle: int, lost: int, kill: int) -> Outcome:
-    """Return what a turn at the books changes (26, 27, 33).
+    """Return what a turn at the books changes (26, 27, 32).
 
     Parameters
     ----------
@@ -238,7 +246,7 @@ def _report(turn: BooksTurn, block: ResidentBlock, books: Books, cycle: int, kil
 
 
 def _find(turn: BooksTurn, block: ResidentBlock) -> Outcome:
-    """Return whether a sweep's first round loses an SM (33)."""
+    """Return whether a sweep's first round loses an SM (32)."""
     sweep = turn.sweep
     assert sweep is not None
     silent = block.launch.stream == sweep.stream and not sweep.reported

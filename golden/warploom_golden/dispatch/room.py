@@ -5,7 +5,7 @@ from warploom_golden.dispatch.verdicts import Verdict
 
 
 class Room:
-    """Rule 16, and what rule 19 changes of it.
+    """Rule 16, and what rules 19 and 35 change of it.
 
     Parameters
     ----------
@@ -13,6 +13,8 @@ class Room:
         Compares what is free with what a block needs.
     late : bool
         Whether a verdict counts a cycle later (19).
+    grouped : bool
+        Whether a change counts in the cycle after it, too (35 b).
 
     Attributes
     ----------
@@ -22,14 +24,19 @@ class Room:
         SMs that were enabled, and not lost, in the cycle before.
     """
 
-    def __init__(self, amounts: Amounts, *, late: bool):
-        self._amounts, self._late = amounts, late
+    def __init__(self, amounts: Amounts, *, late: bool, grouped: bool):
+        self._amounts, self._late, self._grouped = amounts, late, grouped
+        self._changed = False
         self.room = self.out = self.used = self._kept = 0
 
     @property
     def settled(self) -> bool:
         """Whether no block is on its way."""
         return not (self.out or self._kept)
+
+    def clears(self, *, changes: bool) -> bool:
+        """Tell whether a cycle, in which a change may be made, leaves no SM with room."""
+        return changes or (self._grouped and self._changed)
 
     def tick(
         self,
@@ -56,7 +63,8 @@ class Room:
         if self._late:
             fitting, self._kept = self._kept & ~self.out, 0 if changes else fitting
         own = landing[0]
-        room = 0 if changes else (self.room | fitting) & self.used
+        clears, self._changed = self.clears(changes=changes), changes
+        room = 0 if clears else (self.room | fitting) & self.used
         if own is not None and own.own:
             self.out &= ~(1 << own.sm)
         if picked is not None:

@@ -14,12 +14,14 @@ def _port(cause: str) -> str:
 
 
 class Stalls:
-    """Rule 35.
+    """Rule 33.
 
     Parameters
     ----------
     amounts : Amounts
         Says which resource lacks.
+    grouped : bool
+        Whether SMs stand in groups.
 
     Attributes
     ----------
@@ -27,8 +29,8 @@ class Stalls:
         By port. The outputs of a cycle are copied from it.
     """
 
-    def __init__(self, amounts: Amounts):
-        self._amounts = amounts
+    def __init__(self, amounts: Amounts, *, grouped: bool):
+        self._amounts, self._grouped = amounts, grouped
         self.counters = dict.fromkeys(map(_port, RESIDENT_STALL_CAUSES), 0)
         self._cause: str | None = None
 
@@ -46,4 +48,6 @@ class Stalls:
         if stalled is not None:
             needs, verdict = stalled
             assert verdict is not None
-            self._cause = self._amounts.lacking(verdict.free, needs) or "offer"
+            lacking = self._amounts.lacking(verdict.free, needs)
+            # In groups a read may have meant nothing (35 f).
+            self._cause = lacking if lacking and (verdict.counts or not self._grouped) else "offer"

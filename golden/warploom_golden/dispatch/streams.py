@@ -95,7 +95,7 @@ class Streams:
             self._start(changes.start)
 
     def _return(self, outcome: Outcome, block: ResidentBlock) -> int:
-        """Judge a return (5, 27, 33); return the stream's bit if that stops it."""
+        """Judge a return (5, 27, 32); return the stream's bit if that stops it."""
         bit = 1 << block.launch.stream
         if outcome.emptied is not None:
             self.busy &= ~bit

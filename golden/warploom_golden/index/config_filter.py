@@ -135,6 +135,7 @@ class ConfigFilter:
         done = self._done(inputs)
         return {
             "i__ready": int(self._stage is None),
+            "needs_release": int(self._says_needs_release()),
             "decision__payload": self._decision,
             "decision__valid": int(self._decision is not None),
             "o__payload": self._stage.key if verdict.offered and self._stage else None,
@@ -143,7 +144,6 @@ class ConfigFilter:
             "done__payload": None if done is None else done.payload,
             "done__valid": int(done is not None),
             "release__ready": 1,
-            "needs_release": int(self._needs_release),
             "error": self._error,
             "error_count": self._error_count,
         }
@@ -153,7 +153,7 @@ class ConfigFilter:
         verdict = self._judge(inputs)
         done = self._done(inputs)
         self._found = self._look_up()
-        waits = self._waits_for_release()
+        self._needs_release = self._waits_for_a_release()
         self._release(inputs)
         self._finish(inputs)
         if done is not None and inputs["done__ready"]:
@@ -165,8 +165,6 @@ class ConfigFilter:
         if verdict.accepted:
             self._accept(verdict)
         self._load(inputs, verdict)
-        ripe = self._stage is not None and self._age >= self._timing.filter_lookup
-        self._needs_release = waits and ripe
 
     def _judge(self, inputs: Mapping[str, int]) -> Verdict:
         """Decide on the configuration in the lookup stage (4e to 4g, 5)."""
@@ -186,27 +184,28 @@ class ConfigFilter:
             return None
         for number, entry in enumerate(self.entries):
             if entry.request is not None and entry.request.key == stage.key:
-                held = entry.generating or self._is_full(entry)
-                return None if held else Found(number, hit=True)
+                full = entry.count == (1 << self._config.reference_bits) - 1
+                return None if entry.generating or full else Found(number, hit=True)
         victim = self._victim()
         if victim is None or self._must_wait_for_readers(stage):
             return None
         return Found(victim, hit=False)
 
-    def _waits_for_release(self) -> bool:
-        """Tell whether only a release can help the lookup stage's configuration (15)."""
+    def _says_needs_release(self) -> bool:
+        """Tell whether the lookup stage's configuration was found to wait for a release (15)."""
+        waited = self._stage is not None and self._age >= self._timing.needs_release
+        return waited and self._needs_release
+
+    def _waits_for_a_release(self) -> bool:
+        """Judge whether only a release can help the lookup stage's configuration (15a to 15c)."""
         stage = self._stage
         if stage is None:
             return False
         for entry in self.entries:
             if entry.request is not None and entry.request.key == stage.key:
-                return self._is_full(entry)
-        overlaps = any(entry.count for entry in self._overlapping(stage))
-        return overlaps or all(entry.count for entry in self.entries)
-
-    def _is_full(self, entry: Entry) -> bool:
-        """Tell whether an entry's count is at its highest value (4d)."""
-        return entry.count == (1 << self._config.reference_bits) - 1
+                return entry.count == (1 << self._config.reference_bits) - 1
+        read = any(entry.count > 0 for entry in self._overlapping(stage))
+        return read or all(entry.count > 0 for entry in self.entries)
 
     def _victim(self) -> int | None:
         """Return a miss's victim: an invalid entry, else the least recently used (3)."""

@@ -48,12 +48,7 @@ class ResidentQueue:
         self._restart()
 
     def _restart(self) -> None:
-        """Forget all but the next ticket and the places for records (1).
-
-        Closed and no_sm are 0 then, so a level that stays 1 rises again, and begins a purge; rule 1
-        and their definition, "of c - 1", differ here. A `record_taken` of the restart's cycle
-        counts; a command that transfers in it has no answer.
-        """
+        """Forget all but what `Kept` keeps (1)."""
         self._parts = Parts(self._config, self._packets, self._kept, self._first_count)
         self._engine = Engine()
         self._fetched: deque[int | None] = deque([None] * FETCH)
@@ -66,7 +61,7 @@ class ResidentQueue:
         values: dict[str, int | None] = {
             "pace": int(parts.entries.pace(cycle)),
             "room": parts.entries.room,
-            "records_left": parts.entries.records_left,
+            "records_left": self._kept.records_left,
             "checked__ready": int(parts.inbox.ready),
             "answer": pulses.answer,
             "command__ready": int(parts.walk.ready),
@@ -220,7 +215,8 @@ class ResidentQueue:
         parts.search.step(Around(cycle, *abort, busy=busy, given=parts.entries.given))
         parts.inbox.step(inputs, parts.entries, emptied=accepted)
         sent = self._packets.sent.unpack(inputs["sent"])
-        parts.entries.step(cycle, sent["priority"] if sent["valid"] else None, places)
+        parts.entries.step(cycle, sent["priority"] if sent["valid"] else None)
+        parts.kept.records_left = int(places >= 2)
         parts.kept.places += inputs["record_taken"] - sent["valid"]
         assert parts.kept.places >= 0, "a launch is sent, and no record's place is free"
         parts.writer.step(cycle, inputs["clock"])

@@ -1,21 +1,43 @@
 """What each SM has taken and was given back, its free slots, and who runs in each slot."""
 
-from typing import Any
+from typing import Any, Final, NamedTuple
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from warploom.dispatch._retirement import Retirement
 from warploom.dispatch.amounts import Amounts
 from warploom.dispatch.room import Verdict
-from warploom.lib.bits import decoded, number_of
-from warploom.lib.pipes import Pipe, held
+from warploom.lib.bits import decoded
+from warploom.lib.pipes import Pipe, decoded_later, held
 from warploom.lib.rows import Rows
 from warploom_spec import Config, layouts
+from warploom_spec.resident_limits import in_groups
 
-#: Stages of the pipe of placements, from the pick's cycle (0).
-_LOOK, _TAKE, _OFFER, _LAND = 1, 2, 3, 4
+
+class _Stages(NamedTuple):
+    """Stages of the pipes, from a pick's cycle (0), and from a report's at its port, held at once.
+
+    Placements: ``take``: their book is written; ``offer``; ``weigh``: what is free stands beside
+    what is needed; ``land``. Returns: ``find``: the book is read; ``judge``: what is free stands
+    beside what is needed; ``tell``: the verdict lands. A return's book is written in stage 4.
+    """
+
+    take: int
+    offer: int
+    weigh: int
+    land: int
+    find: int
+    judge: int
+    tell: int
+
+
+_FLAT: Final = _Stages(take=2, offer=3, weigh=4, land=4, find=3, judge=6, tell=6)
+#: Books in block memory: a read takes a cycle more, and so does each of the long steps.
+_GROUPED: Final = _Stages(take=3, offer=5, weigh=7, land=8, find=2, judge=8, tell=9)
+_LOOK: Final = 1
+_BOOK: Final = 4
 
 
 class BookedReturn(wiring.Signature):
@@ -43,7 +65,7 @@ class Books(wiring.Component):
 
     Each pipe writes its own book, reads the other's one cycle later, and gives a verdict on the
     SM's room. In a cycle without a placement, or a return, a pipe looks at the scan's SM. Rules 2,
-    21, 22, 26 and the part ``in_order`` of ``docs/dispatch/resident_dispatcher.md``.
+    21, 22, 26, 35 and the part ``in_order`` of ``docs/dispatch/resident_dispatcher.md``.
 
     Parameters
     ----------
@@ -51,8 +73,8 @@ class Books(wiring.Component):
         The SMs, their resources, and ``reclaim``.
     """
 
-    pick: Signal
     picked: Signal
+    picked_sm: Signal
     scan: Signal
     needs: Signal
     stream: Signal
@@ -67,7 +89,6 @@ class Books(wiring.Component):
     found: Signal
     returns_lost: Signal
     forgets_lost: Signal
-    picked_sm: Signal
     slot: Signal
     placement: Any
     returned: Any
@@ -80,14 +101,19 @@ class Books(wiring.Component):
     def __init__(self, config: Config) -> None:
         self._config = config
         self._amounts = Amounts(config)
+        self._grouped = in_groups(config)
+        self._stages = _GROUPED if self._grouped else _FLAT
+        # `given` of this SM is written in this cycle.
+        self._gives = Signal(name="gives")
+        self._gives_sm = Signal(config.sm_bits, name="gives_sm")
         # The row of a slot that is written in this cycle, if one is.
         self._entered = Signal(name="entered")
         self._entered_row = Signal(config.sm_bits + config.slot_bits, name="entered_row")
         super().__init__(
             {
-                # The picked SM (one-hot), in the pick's cycle; one was picked in the cycle before.
-                "pick": In(config.sms),
+                # An SM was picked in the cycle before; its number, else 0.
                 "picked": In(1),
+                "picked_sm": In(config.sm_bits),
                 # The SM that idle pipes look at.
                 "scan": In(config.sm_bits),
                 # What a block of the active launch takes, and its stream.
@@ -108,9 +134,7 @@ class Books(wiring.Component):
                 "found": In(1),
                 "returns_lost": In(1),
                 "forgets_lost": In(1),
-                # In the cycle after a pick: the SM's number.
-                "picked_sm": Out(config.sm_bits),
-                # Three cycles after a pick: the block's slot. A register.
+                # In the offer's cycle: the block's slot. A register.
                 "slot": Out(config.slot_bits),
                 # Verdicts that land.
                 "placement": Out(Verdict(config)),
@@ -121,7 +145,7 @@ class Books(wiring.Component):
                 "lacks": Out(len(self._amounts.names)),
                 # What the books say in the cycle of their writing.
                 "back": Out(BookedReturn(config)),
-                # A slot of this SM came back two cycles ago, by a report.
+                # A slot of this SM came back by a report: its verdict lands.
                 "freed": Out(1),
                 "freed_sm": Out(config.sm_bits),
             }
@@ -132,8 +156,15 @@ class Books(wiring.Component):
         m = Module()
         config, amounts = self._config, self._amounts
         depth, slots = 1 << config.sm_bits, 1 << config.sm_bits + config.slot_bits
-        taken, given = (Rows(m, name, amounts.bits, depth) for name in ("taken", "given"))
-        heads, tails = (Rows(m, name, config.slot_bits, depth) for name in ("heads", "tails"))
+        taken, given, heads, tails = (
+            Rows(m, name, bits, depth, block=self._grouped)
+            for name, bits in (
+                ("taken", amounts.bits),
+                ("given", amounts.bits),
+                ("heads", config.slot_bits),
+                ("tails", config.slot_bits),
+            )
+        )
         free = Rows(m, "free_slots", config.slot_bits + 1, slots, block=True)
         retires = Retirement(m, config, amounts) if config.reclaim == "in_order" else None
         kept = retires.place_bits if retires else amounts.bits
@@ -143,57 +174,95 @@ class Books(wiring.Component):
         self._return(m, (taken, given, tails, free, running, done), retires)
         return m
 
+    def _read(
+        self, m: Module, name: str, rows: Rows, row: Value, clear: Value, init: int
+    ) -> Signal:
+        """Return a row one cycle later, two in groups; ``init`` where ``clear`` was 1 last."""
+        word = rows.later(row) if self._grouped else rows.now(row)
+        return held(m, name, word, clear=clear, init=init)
+
+    def _second_book(self, m: Module, name: str, rows: Rows, row: Value) -> Value:
+        """Return a row at once, two cycles later in groups."""
+        return held(m, name, rows.later(row)) if self._grouped else rows.now(row)
+
+    def _met(self, row: Value) -> Value:
+        """Return whether a read of `given` in this cycle means nothing: its row is written."""
+        return self._gives & (self._gives_sm == row) if self._grouped else C(0, 1)
+
+    def _landing(self, m: Module, name: str, number: Value, judged: Value) -> Value:
+        """Return the judged SM in the next cycle, one-hot."""
+        sms, clear = self._config.sms, self.booting
+        if self._grouped:
+            return decoded_later(m, name, number, sms, judged, clear=clear)
+        return held(m, f"{name}s", decoded(m, name, number, sms, judged), clear=clear)
+
     # --- placements --------------------------------------------------------------------------
     def _place(self, m: Module, rows: tuple[Rows, ...], retires: "Retirement | None") -> None:
         """Take a slot and what a block needs; judge the SM again."""
-        config, amounts = self._config, self._amounts
+        config, amounts, at = self._config, self._amounts, self._stages
         taken, given, heads, free, running = rows
-        chosen = held(m, "chosen", self.pick, clear=self.booting)
         sm_bits = config.sm_bits
-        m.d.comb += self.picked_sm.eq(number_of(chosen) if config.sms > 1 else 0)
         looked = Signal(sm_bits)
         idle_sm = Mux(self.boot, self.row_sm, self.scan)
         m.d.comb += looked.eq(self.picked_sm | (idle_sm & (~self.picked).replicate(sm_bits)))
-        sm = Pipe(m, "place_sm", looked, _LOOK, _LAND)
-        picked = Pipe(m, "place_picked", self.picked, _LOOK, _LAND, keeps=False)
-        boot = Pipe(m, "place_boot", self.boot, _LOOK, _TAKE)
-        needs = Pipe(m, "place_needs", self.needs, _LOOK, _OFFER)
-        stream = Pipe(m, "place_stream", self.stream, _LOOK, _OFFER)
-        # Of an SM that was picked in the cycle before, the book is written in this cycle.
+        sm = Pipe(m, "place_sm", looked, _LOOK, at.land)
+        picked = Pipe(m, "place_picked", self.picked, _LOOK, at.land, keeps=False)
+        boot = Pipe(m, "place_boot", self.boot, _LOOK, at.take)
+        needs = Pipe(m, "place_needs", self.needs, _LOOK, at.offer)
+        stream = Pipe(m, "place_stream", self.stream, _LOOK, at.offer)
+        # Of an SM that was picked so late, the book is not written yet.
+        unseen = [picked[k] & (sm[k] == self.scan) for k in range(2, at.take + 1)]
         counts = Signal()
-        m.d.comb += counts.eq(
-            self.picked | (~self.boot & ~(picked[_TAKE] & (sm[_TAKE] == self.scan)))
-        )
-        judged = Pipe(m, "place_judged", counts, _LOOK, _OFFER, keeps=False)
-        head = heads.now(looked)
-        was_head = held(m, "head", head, clear=self.boot, init=(1 << config.slot_bits) - 1)
-        was_taken = held(m, "was_taken", taken.now(looked), clear=self.boot)
-        added = held(m, "added", self.needs, clear=~self.picked)
+        m.d.comb += counts.eq(self.picked | (~self.boot & ~Cat(*unseen).any()))
+        judged = Pipe(m, "place_judged", counts, _LOOK, at.weigh, keeps=False)
+        boots = boot[at.take - 1]
+        last = (1 << config.slot_bits) - 1
+        was_head = self._read(m, "head", heads, looked, boots, last)
+        was_taken = self._read(m, "was_taken", taken, looked, boots, 0)
+        added = held(m, "added", needs[at.take - 1], clear=~picked[at.take - 1])
         total = Signal(amounts.bits)
         m.d.comb += total.eq(amounts.sum(was_taken, added))
-        writes = picked[_TAKE] | boot[_TAKE]
-        heads.write(writes, sm[_TAKE], (was_head + 1)[: config.slot_bits])
-        taken.write(writes, sm[_TAKE], total)
-        placed = held(m, "placed", total)
-        spare = held(m, "place_spare", amounts.difference(given.now(sm[_OFFER]), placed))
-        enough = Signal(len(amounts.names), attrs={"keep": 1})
-        slot = free.later(Cat(head, self.picked_sm))
+        writes = picked[at.take] | boot[at.take]
+        heads.write(writes, sm[at.take], (was_head + 1)[: config.slot_bits])
+        taken.write(writes, sm[at.take], total)
+        head_of = (was_head, sm[at.take]) if self._grouped else (heads.now(looked), self.picked_sm)
+        slot = free.later(Cat(*head_of))
         toggle = held(m, "toggle", slot[config.slot_bits])
         m.d.sync += self.slot.eq(slot[: config.slot_bits])
-        row = Cat(self.slot, sm[_OFFER])
+        row = Cat(self.slot, sm[at.offer])
         if retires:
-            retires.enter(picked[_OFFER], row, toggle, needs[_OFFER])
-        kept = retires.place if retires else needs[_OFFER]
-        running.write(picked[_OFFER], row, Cat(toggle, stream[_OFFER], kept))
-        m.d.comb += [self._entered.eq(picked[_OFFER]), self._entered_row.eq(row)]
-        land = decoded(m, "place_land", sm[_OFFER], config.sms, judged[_OFFER])
+            retires.enter(picked[at.offer], row, toggle, needs[at.offer])
+        kept = retires.place if retires else needs[at.offer]
+        running.write(picked[at.offer], row, Cat(toggle, stream[at.offer], kept))
+        m.d.comb += [self._entered.eq(picked[at.offer]), self._entered_row.eq(row)]
+        self._judge_placement(m, given, sm, total, judged)
+        m.d.comb += self.placement.own.eq(picked[at.land])
+
+    def _judge_placement(
+        self, m: Module, given: Rows, sm: Pipe, total: Value, judged: Pipe
+    ) -> None:
+        """Judge the SM of a placement or a look: what it was given is read after the writing."""
+        amounts, at = self._amounts, self._stages
+        read = at.take + 1
+        placed = Pipe(m, "placed", total, at.take, at.weigh - 1)[at.weigh - 1]
+        there = self._second_book(m, "was_given_then", given, sm[read])
+        spare = held(m, "place_spare", amounts.difference(there, placed))
+        enough = Signal(len(amounts.names), attrs={"keep": 1})
         m.d.comb += [
             enough.eq(amounts.enough(spare, self.needs)),
-            self.lacks.eq(~enough),
-            self.placement.sm.eq(held(m, "place_lands", land, clear=self.booting)),
-            self.placement.fits.eq(enough.all()),
-            self.placement.own.eq(picked[_LAND]),
+            self.placement.sm.eq(
+                self._landing(m, "place_land", sm[at.land - 1], judged[at.land - 1])
+            ),
             self.placement.warps.eq(data.View(amounts.layout, spare).warps),
+        ]
+        if not self._grouped:
+            m.d.comb += [self.placement.fits.eq(enough.all()), self.lacks.eq(~enough)]
+            return
+        met = Pipe(m, "place_met", self._met(sm[read]), read, at.weigh)[at.weigh]
+        counts = judged[at.weigh] & ~met
+        m.d.comb += [
+            self.placement.fits.eq(held(m, "place_fits", enough.all() & ~met)),
+            self.lacks.eq(held(m, "place_lacks", ~enough & counts.replicate(len(enough)))),
         ]
 
     # --- returns -----------------------------------------------------------------------------
@@ -221,8 +290,12 @@ class Books(wiring.Component):
         entering = held(m, "entering_3", self._entered & (self._entered_row == row))
         runs_not = held(m, "entering_4", entering)
         was_done = held(m, "done_4", done.later(row))
-        gone = Rows(m, "lost_sms", 1, 1 << sm_bits)
-        lost = held(m, "lost_4", gone.now(sm[3]))
+        at = self._stages
+        gone = Rows(m, "lost_sms", 1, 1 << sm_bits, block=self._grouped)
+        lost: Value = self._read(m, "lost_4", gone, sm[at.find], C(0, 1), 0)
+        if self._grouped:
+            # What is found in the cycle of the read.
+            lost |= Pipe(m, "found_met", self.found & (sm[_BOOK] == sm[at.find]), 2, 4)[4]
         gone.write((boot[4] & self.forgets_lost) | self.found, sm[4], self.found)
         runs = Signal()
         returns = Signal()
@@ -243,8 +316,7 @@ class Books(wiring.Component):
         done.write(boot[4] | returns, Cat(slot[4], sm[4]), toggle)
         # What is given back: at once, or when it is retired.
         if retires:
-            at = held(m, "place_4", kept)
-            retires.report(boot[4], returns, at)
+            retires.report(boot[4], returns, held(m, "place_4", kept))
             judged = retires.look()
             m.d.comb += self.returns_look.eq(~judged.valid & ~boot[3])
             book_sm = Mux(boot[3], sm[3], Mux(judged.valid, judged.sm, self.scan))
@@ -253,18 +325,17 @@ class Books(wiring.Component):
             from_slot = Mux(boot[3], slot[3], judged.slot)
             from_toggle = Mux(boot[3], runs_row[0], judged.toggle)
         else:
-            m.d.comb += self.returns_look.eq(~(reported[3] | swept[3]))
-            book_sm = Mux(self.returns_look, self.scan, sm[3])
-            comes = kept, self.returns_look | boot[3]
+            m.d.comb += self.returns_look.eq(~(reported[at.find] | swept[at.find]))
+            book_sm = Mux(self.returns_look, self.scan, sm[at.find])
+            looks = Pipe(m, "looks", self.returns_look, at.find, 3)[3]
+            comes = kept, looks | boot[3]
             freed = returns
             from_slot, from_toggle = slot[3], runs_row[0]
-        number = held(m, "book_sm", book_sm)
+        number = Pipe(m, "book_sm", book_sm, at.find, _BOOK)[_BOOK]
         needs = held(m, "back_needs", comes[0], clear=comes[1])
-        was_given = held(m, "was_given", given.now(book_sm), clear=boot[3], init=amounts.all_number)
-        full = (1 << slot_bits) - 1
-        was_tail = held(
-            m, "tail", tails.now(book_sm), clear=boot[3], init=(config.block_slots - 1) & full
-        )
+        was_given = self._read(m, "was_given", given, book_sm, boot[3], amounts.all_number)
+        last_slot = (config.block_slots - 1) & ((1 << slot_bits) - 1)
+        was_tail = self._read(m, "tail", tails, book_sm, boot[3], last_slot)
         from_slot, from_toggle = (
             held(m, "from_slot", from_slot),
             held(m, "from_toggle", from_toggle),
@@ -273,12 +344,13 @@ class Books(wiring.Component):
         total = Signal(amounts.bits)
         m.d.comb += total.eq(amounts.sum(was_given, needs))
         given.write(writes, number, total)
+        m.d.comb += [self._gives.eq(writes), self._gives_sm.eq(number)]
+        seen = self.returns_look & ~self._met(book_sm)
         tails.write(writes, number, (was_tail + 1)[:slot_bits])
         place = Cat(Mux(boot[4], from_slot, was_tail), number)
         free.write(writes, place, Cat(from_slot, ~from_toggle))
-        self._judge_return(
-            m, taken, total, number, freed, held(m, "looked", self.returns_look), swept[4]
-        )
+        looked = Pipe(m, "looked", seen, at.find, _BOOK)[_BOOK]
+        self._judge_return(m, taken, total, number, freed, looked, swept[4])
 
     def _judge_return(
         self,
@@ -291,20 +363,26 @@ class Books(wiring.Component):
         swept: Value,
     ) -> None:
         """Judge the SM of a return or a look: what it took is read a cycle after the writing."""
-        config, amounts = self._config, self._amounts
-        given, sm = held(m, "given_back", total), Pipe(m, "judged_sm", number, 4, 6)
-        own = Pipe(m, "gives", freed, 4, 6, keeps=False)
-        judged = held(m, "return_judged", freed | looked, clear=self.booting)
-        spare = held(m, "return_spare", amounts.difference(given, taken.now(sm[5])))
+        config, amounts, at = self._config, self._amounts, self._stages
+        sm = Pipe(m, "judged_sm", number, _BOOK, at.tell)
+        own = Pipe(m, "gives_back", freed, _BOOK, at.tell, keeps=False)
+        first = held(m, "return_judged", freed | looked, clear=self.booting)
+        judged = Pipe(m, "return_judged", first, _BOOK + 1, at.tell - 1, keeps=False)
+        given = Pipe(m, "given_back", total, _BOOK, at.judge - 1)[at.judge - 1]
+        took = self._second_book(m, "was_taken_then", taken, sm[_BOOK + 1])
+        spare = held(m, "return_spare", amounts.difference(given, took))
         enough = Signal(len(amounts.names), attrs={"keep": 1})
-        land = decoded(m, "return_land", sm[5], config.sms, judged)
+        m.d.comb += enough.eq(amounts.enough(spare, self.needs))
+        fits = held(m, "return_fits", enough.all()) if self._grouped else enough.all()
         by_report = freed if config.reclaim == "in_order" else freed & ~swept
+        freed_then = Pipe(m, "freed", by_report, _BOOK, at.tell, keeps=False)
         m.d.comb += [
-            enough.eq(amounts.enough(spare, self.needs)),
-            self.returned.sm.eq(held(m, "return_lands", land, clear=self.booting)),
-            self.returned.fits.eq(enough.all()),
-            self.returned.own.eq(own[6]),
+            self.returned.sm.eq(
+                self._landing(m, "return_land", sm[at.tell - 1], judged[at.tell - 1])
+            ),
+            self.returned.fits.eq(fits),
+            self.returned.own.eq(own[at.tell]),
             self.returned.warps.eq(data.View(amounts.layout, spare).warps),
-            self.freed.eq(Pipe(m, "freed", by_report, 4, 6, keeps=False)[6]),
-            self.freed_sm.eq(sm[6]),
+            self.freed.eq(freed_then[at.tell]),
+            self.freed_sm.eq(sm[at.tell]),
         ]

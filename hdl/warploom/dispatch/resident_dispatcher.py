@@ -9,6 +9,7 @@ from amaranth.lib.wiring import In, Out
 from warploom.dispatch.active_launch import ActiveLaunch
 from warploom.dispatch.books import Books
 from warploom.dispatch.ends import Ends
+from warploom.dispatch.grouped_returns import GroupedReturns
 from warploom.dispatch.lost_sms import LostSms
 from warploom.dispatch.offers import Offers
 from warploom.dispatch.policies import policy_class
@@ -21,7 +22,7 @@ from warploom.dispatch.stream_flags import StreamFlags
 from warploom.lib.bits import decoded
 from warploom.lib.pipes import held
 from warploom_spec import RESOURCES, Config, WarploomError, layouts, timing
-from warploom_spec.resident_limits import no_resident_hardware
+from warploom_spec.resident_limits import in_groups, no_resident_hardware
 from warploom_spec.resident_packets import (
     resident_block,
     resident_end,
@@ -35,7 +36,8 @@ STALLS = (*RESOURCES, "offer")
 class ResidentDispatcher(wiring.Component):
     """Place the blocks of one resident launch of each stream, lowest id first, never skipping.
 
-    A start in t gives an offer in t + 9, a report in t an offer in t + 10, on an idle machine.
+    A start in t gives an offer in t + 9, a report in t an offer in t + 10, on an idle machine; with
+    groups of SMs 13 and 17.
     Ports and the exact machine: ``docs/dispatch/resident_dispatcher.md``. A stop in the cycle of a
     start does not speak of the launch that starts.
 
@@ -112,9 +114,11 @@ class ResidentDispatcher(wiring.Component):
         flags = part("stream_flags", StreamFlags(config))
         active = part("active_launch", ActiveLaunch(config, first_number=self._first_number))
         room = part("room", policy(config))
-        scan = part("scan", Scan(config, rotates=policy.ROTATES, round_known=policy.ROUND_KNOWN))
+        grouped = in_groups(config)
+        round_known = policy.ROUND_KNOWN[grouped]
+        scan = part("scan", Scan(config, rotates=policy.ROTATES, round_known=round_known))
         books = part("books", Books(config))
-        returns = part("returns", Returns(config))
+        returns = part("returns", (GroupedReturns if grouped else Returns)(config))
         returned = part("returned_blocks", ReturnedBlocks(config))
         ends = part("ends", Ends(config))
         offers = part("offers", Offers(config))
@@ -218,9 +222,9 @@ class ResidentDispatcher(wiring.Component):
             scan.change.eq(active.change),
             scan.idle.eq(active.idle),
             scan.picked.eq(active.picked),
-            scan.picked_sm.eq(books.picked_sm),
+            scan.picked_sm.eq(room.picked_sm),
             scan.returns_look.eq(books.returns_look),
-            books.pick.eq(room.pick),
+            books.picked_sm.eq(room.picked_sm),
             books.picked.eq(active.picked),
             books.scan.eq(scan.sm),
             books.needs.eq(active.needs),
@@ -230,6 +234,8 @@ class ResidentDispatcher(wiring.Component):
             books.row_sm.eq(rows.sm),
             books.row_slot.eq(rows.slot),
             offers.pick.eq(room.pick),
+            offers.was_picked.eq(active.picked),
+            offers.picked_sm.eq(room.picked_sm),
             offers.picked.eq(active.block),
             offers.first.eq(active.first),
             offers.slot.eq(books.slot),

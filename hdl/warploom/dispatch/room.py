@@ -2,12 +2,14 @@
 
 from typing import Any, ClassVar
 
-from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.hdl import C, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from warploom.lib.bits import number_of
 from warploom.lib.pipes import held
 from warploom_spec import Config, layouts
+from warploom_spec.resident_limits import in_groups
 
 
 class Room(wiring.Component):
@@ -25,8 +27,9 @@ class Room(wiring.Component):
 
     #: Nothing is picked before the scan's first round is known.
     NEEDS_ROUND: ClassVar[bool] = False
-    #: Cycles from the end of the scan's first round to the cycle in which it is known.
-    ROUND_KNOWN: ClassVar[int] = 4
+    #: Cycles from the end of the scan's first round to the cycle in which it is known: without
+    #: groups of SMs, and with them.
+    ROUND_KNOWN: ClassVar[tuple[int, int]] = (4, 8)
     #: The scan begins at the SM behind the one that got the last block, else at SM 0.
     ROTATES: ClassVar[bool] = False
     #: It reads the order table, and which slots came back.
@@ -40,6 +43,7 @@ class Room(wiring.Component):
     returned: Any
     pick: Signal
     picks: Signal
+    picked_sm: Signal
     freed: Signal
     freed_sm: Signal
     quiet: Signal
@@ -50,6 +54,8 @@ class Room(wiring.Component):
 
     def __init__(self, config: Config) -> None:
         self._config = config
+        #: No SM has room in the next cycle.
+        self.clears = Signal(name="clears")
         super().__init__(
             {
                 # A block may be picked; the scan's first round is known.
@@ -65,6 +71,8 @@ class Room(wiring.Component):
                 # The picked SM, one-hot; whether there is one. Gates over registers.
                 "pick": Out(config.sms),
                 "picks": Out(1),
+                # In the cycle after a pick: the SM's number; else 0.
+                "picked_sm": Out(config.sm_bits),
                 # With `READS_RETURNS`: a slot of this SM came back two cycles ago.
                 "freed": In(1),
                 "freed_sm": In(config.sm_bits),
@@ -90,6 +98,11 @@ class Room(wiring.Component):
         """Return whether `choose` returns an SM."""
         return room.any()
 
+    def number(self, m: Module) -> Value:
+        """Return the number of the SM that was picked in the cycle before; 0 without one."""
+        picked = held(m, "was_picked", self.pick, clear=C(0, 1))
+        return number_of(picked) if len(picked) > 1 else C(0, 1)
+
     def elaborate(self, platform: object) -> Module:
         """Build the block."""
         del platform
@@ -103,7 +116,10 @@ class Room(wiring.Component):
             self.picks.eq(may & self.finds(room)),
             self.pick.eq(Mux(may, chosen, 0)),
         ]
-        m.d.comb += chosen.eq(self.choose(m, room, out))
+        # In groups a verdict with the needs of before the change lands a cycle later.
+        late = held(m, "changed", self.change, clear=C(0, 1)) if in_groups(self._config) else 0
+        m.d.comb += self.clears.eq(self.change | late)
+        m.d.comb += [chosen.eq(self.choose(m, room, out)), self.picked_sm.eq(self.number(m))]
         # An SM with a block on its way is judged by that block's own verdict alone.
         own = self.placement.sm & self.placement.own.replicate(sms)
         m.d.sync += out.eq(self.pick | (out & ~own))
@@ -117,7 +133,7 @@ class Room(wiring.Component):
         names = ("stays", "by_placement", "by_return", "open")
         stays, by_placement, by_return, open_ = (Signal(sms, name=name) for name in names)
         m.d.comb += [
-            open_.eq(~self.pick & self.used & ~self.change.replicate(sms)),
+            open_.eq(~self.pick & self.used & ~self.clears.replicate(sms)),
             stays.eq(room & open_),
             by_placement.eq(placement.sm & ~(out ^ placement.own.replicate(sms)) & open_),
             by_return.eq(returned.sm & ~out & open_),

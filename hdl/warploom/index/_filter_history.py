@@ -1,31 +1,14 @@
 """ConfigFilter's entries: shapes, regions, references, and the order of their use."""
 
+from dataclasses import dataclass
 from functools import reduce
 from operator import or_
-from typing import NamedTuple
 
 from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from warploom_spec import Config, layouts, timing
-
-
-class _Flags(NamedTuple):
-    """What a count says of its entry, a bit an entry.
-
-    Attributes
-    ----------
-    none, full : Signal
-        The count is 0, or at its highest value.
-    idle, no_hit : Signal
-        No launch reads the entry, and it is not generating; it may not be hit now.
-    """
-
-    none: Signal
-    full: Signal
-    idle: Signal
-    no_hit: Signal
 
 
 def any_of(bits: list[Value]) -> Value:
@@ -66,8 +49,8 @@ class History(wiring.Component):
                 "may_hit": Out(1),
                 "may_miss": Out(1),
                 "entry": Out(config.entry_bits),
-                # In this cycle only a release can help what was compared.
-                "waits": Out(1),
+                # Judged in the cycle before: only a release lets `kept` be accepted.
+                "needs_release": Out(1),
                 # `kept` is accepted as a miss, or as a hit, in this cycle.
                 "misses": In(1),
                 "hits": In(1),
@@ -96,9 +79,9 @@ class History(wiring.Component):
         victim = Signal(n)
         idle = Signal(n, init=-1)
         no_hit = Signal(n)
-        # Counts that are 0, and those at their highest value.
-        none = Signal(n, init=-1)
-        full = Signal(n)
+        # The entry has references; its count is at its highest.
+        read = Signal(n)
+        most_read = Signal(n)
         # Results of the judgement, at most one bit each: the entry that may be hit, and the entry
         # that a miss replaces.
         to_hit = Signal(n, reset_less=True)
@@ -109,7 +92,11 @@ class History(wiring.Component):
         m.submodules.order = order = _Order(n)
         may_hit = Signal(reset_less=True)
         may_miss = Signal(reset_less=True)
+        needs_release = Signal(reset_less=True)
         m.d.sync += [
+            needs_release.eq(
+                (match & most_read).any() | (~match.any() & ((overlap & read).any() | read.all()))
+            ),
             to_hit.eq(match & ~no_hit),
             may_hit.eq((match & ~no_hit).any()),
             to_take.eq(victim),
@@ -121,9 +108,7 @@ class History(wiring.Component):
             uses.eq(Mux(self.hits, to_hit, 0) | Mux(self.misses, to_take, 0)),
             self.may_hit.eq(may_hit),
             self.may_miss.eq(may_miss),
-            self.waits.eq(
-                Mux(match.any(), (match & full).any(), (overlap & ~none).any() | ~none.any())
-            ),
+            self.needs_release.eq(needs_release),
             order.candidates.eq(idle),
             order.used.eq(used),
         ]
@@ -134,7 +119,7 @@ class History(wiring.Component):
                 m.d.comb += self.entry[bit].eq(any_of(holders))
         valid = self._compare(m, match, overlap, to_take)
         self._choose(m, victim, valid, order.oldest)
-        self._count(m, (uses, used), _Flags(none, full, idle, no_hit))
+        self._count(m, (uses, used), _Flags(idle, no_hit, read, most_read))
         return m
 
     def _choose(self, m: Module, victim: Signal, valid: Signal, oldest: Value) -> None:
@@ -210,12 +195,12 @@ class History(wiring.Component):
         m.d.comb += self.unreferenced.eq(self.release_valid & bare.bit_select(self.release, 1))
         for e in range(n):
             count = Signal(self._config.reference_bits, name=f"count_{e}")
-            none = flags.none[e]
             generating = Signal(name=f"generating_{e}")
             ends = Signal(name=f"ends_{e}")
             given_back = Signal(name=f"given_back_{e}")
             still = Signal(name=f"still_{e}")
             unread = Signal(name=f"unread_{e}")
+            none = ~flags.read[e]  # The count is 0.
             m.d.comb += [
                 given_back.eq(self.release_valid & (self.release == e)),
                 unread.eq(Mux(none, ~used[e] | given_back, (count == 1) & ~used[e] & given_back)),
@@ -228,14 +213,36 @@ class History(wiring.Component):
             # The count is at its highest value, or one below it with an acceptance that is not
             # counted yet.
             most = count[1:].all() & (count[0] | used[e])
-            m.d.comb += flags.full[e].eq(count.all())
             m.d.sync += [
-                none.eq(unread),
+                flags.read[e].eq(~unread),
+                flags.most_read[e].eq(most & ~given_back),
                 bare[e].eq(unread & ~uses[e]),
                 generating.eq(still),
                 flags.idle[e].eq(~still & unread),
                 flags.no_hit[e].eq((most & ~given_back) | still),
             ]
+
+
+@dataclass(frozen=True)
+class _Flags:
+    """A register of one bit for each entry, by what it says of the entry.
+
+    Attributes
+    ----------
+    idle : Signal
+        It has no references and is not generating.
+    no_hit : Signal
+        It is generating, or its count is at its highest.
+    read : Signal
+        It has references.
+    most_read : Signal
+        Its count is at its highest.
+    """
+
+    idle: Signal
+    no_hit: Signal
+    read: Signal
+    most_read: Signal
 
 
 class _Unfinished(wiring.Component):

@@ -25,13 +25,13 @@ class ConfigFilter(wiring.Component):
 
     i: stream.Interface
     cancel: Signal
+    needs_release: Signal
     decision: stream.Interface
     o: stream.Interface
     accepted: data.View
     finished: Signal
     done: stream.Interface
     release: stream.Interface
-    needs_release: Signal
     error: data.View
     error_count: Signal
 
@@ -46,6 +46,9 @@ class ConfigFilter(wiring.Component):
                 # Empties the lookup stage; a configuration that transfers in the same cycle is
                 # dropped. An acceptance in the same cycle comes first.
                 "cancel": In(1),
+                # Only a release helps the configuration in the lookup stage. From registers; 3
+                # cycles after its transfer at the earliest.
+                "needs_release": Out(1),
                 # Hit or miss and entry, one cycle after the acceptance.
                 "decision": Out(decision),
                 # A missed configuration, in the cycle of its acceptance.
@@ -61,8 +64,6 @@ class ConfigFilter(wiring.Component):
                 # Gives one reference back; `ready` is always 1. With an acceptance of the same
                 # entry in one cycle the count stays.
                 "release": In(stream.Signature(unsigned(config.entry_bits))),
-                # The configuration in the lookup stage waits for a release: a register.
-                "needs_release": Out(1),
                 # `RELEASE_UNREFERENCED` one cycle after a release of an entry without references,
                 # also when the entry is accepted in that cycle.
                 "error": Out(layouts.error_record(config).layout()),
@@ -79,6 +80,7 @@ class ConfigFilter(wiring.Component):
         m.submodules.answers = answers = _Answers(config)
         full = Signal()
         ripe = Signal()
+        judged = Signal()
         accept = Signal()
         hits = Signal()
         missed = Signal()
@@ -92,6 +94,7 @@ class ConfigFilter(wiring.Component):
             hits.eq(free & history.may_hit),
             accept.eq(missed | hits),
             self.i.ready.eq(~full),
+            self.needs_release.eq(judged & history.needs_release),
             history.given.eq(self.i.payload),
             history.compare.eq(~ripe),
             self.o.payload.eq(history.kept),
@@ -123,8 +126,9 @@ class ConfigFilter(wiring.Component):
             ),
             full.eq(~self.cancel & Mux(full, ~accept, self.i.valid)),
             ripe.eq(~self.cancel & full & ~accept),
-            # While a release alone can help, the configuration is not accepted.
-            self.needs_release.eq(~self.cancel & ripe & history.waits),
+            # The history judges a ripe configuration. One that it lets wait for a release is not
+            # accepted in the same cycle: `judged` needs no `accept`, which is late.
+            judged.eq(~self.cancel & ripe),
             hit_before.eq(hits),
             missed_before.eq(missed),
             self.decision.valid.eq(accept | (self.decision.valid & ~self.decision.ready)),

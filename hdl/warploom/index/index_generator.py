@@ -27,6 +27,7 @@ class IndexGenerator(wiring.Component):
 
     i: stream.Interface
     cancel: Signal
+    needs_release: Signal
     decision: stream.Interface
     done: stream.Interface
     release: stream.Interface
@@ -61,6 +62,7 @@ class IndexGenerator(wiring.Component):
                 # (combinational from `write.ready` without memory).
                 "i": In(stream.Signature(layouts.index_config(config).layout())),
                 "cancel": In(1),
+                "needs_release": Out(1),
                 "decision": Out(decision),
                 "done": Out(decision),
                 "release": In(stream.Signature(unsigned(config.entry_bits))),

@@ -105,7 +105,7 @@ class HeadChoice(wiring.Component):
     def _highest(self, m: Module) -> Signal:
         """Return the highest priority that is asked."""
         ports: Any = self
-        highest = Signal.like(ports.priorities[0], name="highest")
+        highest: Signal = Signal.like(ports.priorities[0], name="highest")
         for priority in range(1, 1 << len(highest)):
             has = Cat(
                 self.asks[s] & (ports.priorities[s] == priority) for s in range(len(self.asks))

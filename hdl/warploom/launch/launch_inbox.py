@@ -63,7 +63,10 @@ class LaunchInbox(wiring.Component):
             checked.ready.eq(known),
             ports.comes.eq(checked.valid & known),
         ]
-        m.d.sync += [known.eq(ports.looks), ports.full.eq((ports.full | ports.comes) & ~ports.accepted)]
+        m.d.sync += [
+            known.eq(ports.looks),
+            ports.full.eq((ports.full | ports.comes) & ~ports.accepted),
+        ]
         with m.If(ports.comes):
             m.d.sync += [
                 ports.entry.eq(ports.free_entry),
@@ -74,7 +77,10 @@ class LaunchInbox(wiring.Component):
             ]
         body = {"ticket": ports.ticket}
         out = {}
-        reads = {"words": (layouts.launch_words, ports.fetch), "plan": (resident_plan, ports.plan_entry)}
+        reads = {
+            "words": (layouts.launch_words, ports.fetch),
+            "plan": (resident_plan, ports.plan_entry),
+        }
         for name, (packet, address) in reads.items():
             fields = [field.name for field in packet(self._config).present]
             bits = Cat(body[field] if field in body else launch[field] for field in fields)

@@ -23,9 +23,7 @@ def pair_layout(config: Config) -> data.StructLayout:
 
 def kept_layout(config: Config) -> data.StructLayout:
     """Return a pair as it is kept; the first one's `dead` says that the launch was aborted."""
-    return data.StructLayout(
-        {"dead": 1, "valid": 1, "stream": config.stream_bits, "count": _WHOLE}
-    )
+    return data.StructLayout({"dead": 1, "valid": 1, "stream": config.stream_bits, "count": _WHOLE})
 
 
 class LaunchPairs(wiring.Component):
@@ -151,7 +149,10 @@ class LaunchPairs(wiring.Component):
     def _compare(self, m: Module, pair: Any, comparing: Signal) -> Signal:
         """Compare a pair; return whether that of the cycle before is not reached."""
         near, far, asks, behind = (Signal(name=name) for name in ("near", "far", "asks", "behind"))
-        stream, row = Signal.like(self.awaited, name="of"), Signal.like(self.waiters_now, name="row")
+        stream, row = (
+            Signal.like(self.awaited, name="of"),
+            Signal.like(self.waiters_now, name="row"),
+        )
         away = Value.cast(self.timeline_now - pair.count)[:_WHOLE]
         distance = Value.cast(self.accepted_now - pair.count[:_COUNT])[:_COUNT]
         m.d.sync += [

@@ -111,7 +111,7 @@ class PendingPreempt(wiring.Component):
             (counted & self.begun).any(),
             (counted & ~self.begun).any(),
         )
-        for count, step in zip(self.counts, steps, strict=True):  # type: ignore[attr-defined]
+        for count, step in zip(self.counts, steps, strict=True):
             with m.If(self.accepted):
                 m.d.sync += count.eq(0)
             with m.Elif(step):

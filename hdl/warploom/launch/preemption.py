@@ -103,9 +103,7 @@ class Preemption(wiring.Component):
         m.d.sync += [
             self.held.eq((self.held | self.preempts) & ~self.resumes),
             self.hold.eq((low & makes_way) | (self.held & ~(waits & self.begun))),
-            self.stop.eq(
-                self.stops | (self.resident & self.begun & killed & (low | self.held))
-            ),
+            self.stop.eq(self.stops | (self.resident & self.begun & killed & (low | self.held))),
             self.was_held.eq(self.begun & (self.was_held | self.hold)),
         ]
         return m

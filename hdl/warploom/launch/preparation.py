@@ -125,9 +125,7 @@ class Preparation(wiring.Component):
             decision.ready.eq(1),
             drops.eq(cancelled & asked & ~decision.valid),
             *(
-                request.payload[name].eq(
-                    ports.plan["index_address" if name == "address" else name]
-                )
+                request.payload[name].eq(ports.plan["index_address" if name == "address" else name])
                 for name in request.payload.shape().members
             ),
         ]

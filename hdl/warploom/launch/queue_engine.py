@@ -4,7 +4,7 @@ from functools import reduce
 from operator import or_
 from typing import Final
 
-from amaranth.hdl import C, Cat, Module, Mux, Signal
+from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -74,7 +74,7 @@ class QueueEngine(wiring.Component):
                 "stream": Out(config.stream_bits),
                 "chosen": Out(streams),
                 # The boot, and its row.
-                "boot": Out(1, init=1),
+                "boot": Out(1, init=1),  # type: ignore[call-arg]  # no init in the stubs
                 "row": Out((queue_rows(config) - 1).bit_length()),
             }
         )
@@ -99,7 +99,7 @@ class QueueEngine(wiring.Component):
             free.eq(~self.boot & (~busy | Cat(self.last[k] for k in _OVERLAPS).any())),
             picks.eq(self.pick.any()),
         ]
-        nothing = free
+        nothing: Value = free
         for k in range(len(EVENTS)):
             m.d.comb += self.pick[k].eq(nothing & self.wants[k] & self.can[k])
             nothing = nothing & ~self.wants[k]

@@ -244,7 +244,9 @@ class QueueEvents(wiring.Component):
             stays.eq(free & ~gone),
             waits_on.eq(state.filled & preparing),
             stops.eq(
-                state.filled & resident & (state.doomed | state.aborted | state.timed | closed | no_sm)
+                state.filled
+                & resident
+                & (state.doomed | state.aborted | state.timed | closed | no_sm)
             ),
         ]
         m.d.comb += [
@@ -289,12 +291,8 @@ class QueueEvents(wiring.Component):
             following.doomed.eq(Mux(passes, after["doomed"], state.doomed | dooms)),
             following.marked.eq(Mux(passes, after["marked"], state.marked | ports.dies)),
             following.aborted.eq(~passes & (state.aborted | (last[ABORT] & ~ports.dies))),
-            following.timed.eq(
-                ~passes & ~ports.again & (state.timed | (last[LATE] & resident))
-            ),
-            following.kills.eq(
-                Mux(passes, 0, state.kills + (ports.again & ~state.kills.all()))
-            ),
+            following.timed.eq(~passes & ~ports.again & (state.timed | (last[LATE] & resident))),
+            following.kills.eq(Mux(passes, 0, state.kills + (ports.again & ~state.kills.all()))),
             following.bound.eq(Mux(dooms, ports.tail.entry, state.bound)),
         ]
         self._is_tail, self._late = is_tail, last[LATE] & resident
@@ -331,11 +329,13 @@ class QueueEvents(wiring.Component):
             ports.sets_live.eq((enters & ~ports.unreached) | look["loads"] | goes_on),
             ports.sets_ready.eq(ports.sets_live | ports.again),
             ports.clears_live.eq((passes & is_tail) | look["waits"]),
-            ports.clears_ready.eq(
-                (passes & ~simple) | look["waits"] | asks | ports.last[ABORT]
-            ),
+            ports.clears_ready.eq((passes & ~simple) | look["waits"] | asks | ports.last[ABORT]),
             ports.looks.eq(
-                (passes & ~simple & ~is_tail) | asks | ports.last[ABORT] | self._late | look["again"]
+                (passes & ~simple & ~is_tail)
+                | asks
+                | ports.last[ABORT]
+                | self._late
+                | look["again"]
             ),
             ports.gives.eq(passes | ports.refuses),
             ports.given.eq(Mux(ports.serves[ACCEPT], ports.entry, ports.head.entry)),
@@ -352,9 +352,7 @@ class QueueEvents(wiring.Component):
         record, state, serves = ports.record, ports.state, ports.serves
         m.d.comb += [
             ports.records.eq(
-                (ports.passes & ~(look["passes"] & ports.dead))
-                | ports.dies
-                | ports.last[PREEMPT]
+                (ports.passes & ~(look["passes"] & ports.dead)) | ports.dies | ports.last[PREEMPT]
             ),
             ports.retires.eq(ports.passes | ports.dies),
             record.entry.eq(Mux(serves[ABORT], ports.aborted_entry, ports.head.entry)),

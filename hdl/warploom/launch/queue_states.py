@@ -14,7 +14,8 @@ _AGAIN = 6
 class QueueStates(wiring.Component):
     """Keep a bit a stream of what choice and preemption ask in each cycle.
 
-    Rules 16, 17, 22, 23 and 26 of ``docs/launch/resident_queue.md``. A set wins over a clear.
+    Rules 16, 17, 22, 23 and 26 of ``docs/launch/resident_queue.md``. A set wins over a clear, but
+    an event's clear of `ready` over a cancel's set.
 
     Parameters
     ----------
@@ -86,16 +87,13 @@ class QueueStates(wiring.Component):
         m.d.sync += frees.eq(frees << 1 | self.frees)
         m.d.sync += [
             self.ready.eq(
-                (self.ready & ~at(self.clears_ready) & ~self.enters)
+                ((self.ready | self.returns) & ~at(self.clears_ready) & ~self.enters)
                 | at(self.sets_ready)
-                | self.returns
             ),
             self.live.eq((self.live & ~at(self.clears_live)) | at(self.sets_live)),
             self.resident.eq((self.resident & ~at(self.ends)) | self.starts),
             self.stuck.eq((self.stuck & ~passes & ~self.starts) | self.returns),
-            self.tried.eq(
-                (self.tried & ~passes & ~frees[-1].replicate(streams)) | self.returns
-            ),
+            self.tried.eq((self.tried & ~passes & ~frees[-1].replicate(streams)) | self.returns),
         ]
         for s in range(streams):
             with m.If(self.accepts & self.chosen[s]):

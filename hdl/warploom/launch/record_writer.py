@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -88,9 +88,7 @@ class RecordWriter(wiring.Component):
         early = (at << _END)[: len(at)]
         m.d.comb += [
             ports.busy.eq(at.any()),
-            ports.busy_at_end.eq(
-                Mux(long, early.any(), early[: len(LAUNCH_WORDS)].any())
-            ),
+            ports.busy_at_end.eq(Mux(long, early.any(), early[: len(LAUNCH_WORDS)].any())),
             ports.made_preempt.eq(long & last),
         ]
         fact = self._facts(m, at, head)
@@ -111,9 +109,7 @@ class RecordWriter(wiring.Component):
         reads_head = at[:2].any()
         fact = Signal(width, name="fact", reset_less=True)
         m.d.sync += fact.eq(
-            facts.later(
-                Cat(reads_head & at[1], Mux(reads_head, head.entry, ports.number))
-            )
+            facts.later(Cat(reads_head & at[1], Mux(reads_head, head.entry, ports.number)))
         )
         used = Rows(m, "used", 1, entries)
         used.write(
@@ -170,15 +166,9 @@ class RecordWriter(wiring.Component):
         m.d.sync += [record.valid.eq(at.any()), record.last.eq(last)]
         for k in range(len(PREEMPT_WORDS)):
             with m.If(at[k]):
-                word = PREEMPT_WORDS[k]
+                number: Any = PREEMPT_WORDS[k]
+                data: Value = bits[32 * PREEMPT_WORDS[k] :][:32]
                 if k == len(LAUNCH_WORDS) - 1:
-                    number = Mux(head.preempt, word, LAUNCH_WORDS[k])
-                    data = Mux(
-                        head.preempt,
-                        bits[32 * word :][:32],
-                        bits[32 * LAUNCH_WORDS[k] :][:32],
-                    )
-                else:
-                    number, data = word, bits[32 * word :][:32]
+                    number = Mux(head.preempt, number, LAUNCH_WORDS[k])
+                    data = Mux(head.preempt, data, bits[32 * LAUNCH_WORDS[k] :][:32])
                 m.d.sync += [record.word.eq(number), record.data.eq(data)]
-        return

@@ -3,8 +3,7 @@
 from typing import Any
 
 from amaranth.hdl import C, Cat, Module, ResetInserter, Signal
-from amaranth.lib import stream, wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib import wiring
 
 from warploom.launch.free_entries import FreeEntries, RecordPlaces
 from warploom.launch.head_choice import HeadChoice
@@ -26,6 +25,7 @@ from warploom.launch.queue_engine import (
     QueueEngine,
 )
 from warploom.launch.queue_events import QueueEvents
+from warploom.launch.queue_ports import queue_ports
 from warploom.launch.queue_states import QueueStates
 from warploom.launch.record_writer import RecordWriter
 from warploom.launch.run_times import RunTimes
@@ -34,17 +34,13 @@ from warploom.launch.stream_rows import StreamRows
 from warploom.launch.stream_walk import StreamWalk
 from warploom.launch.ticket_search import TicketSearch
 from warploom.lib.pipes import held
-from warploom_spec import Config, layouts, queue_packets
+from warploom_spec import Config, layouts
 from warploom_spec.queue import Mode
-from warploom_spec.resident_packets import (
-    record_word,
-    resident_command,
-    resident_end,
-    resident_entry_bits,
-    resident_launch,
-    resident_sent,
-    resident_start,
-)
+
+
+def _same(target: Any, source: Any, *names: str) -> list[Any]:
+    """Return statements that give ports of a part the values of another's with the same names."""
+    return [getattr(target, name).eq(getattr(source, name)) for name in names]
 
 
 class ResidentQueue(wiring.Component):
@@ -66,50 +62,7 @@ class ResidentQueue(wiring.Component):
     def __init__(self, config: Config, *, first_ticket: int = 1, first_count: int = 0) -> None:
         self._config, self._first_ticket = config, first_ticket
         self._first_count = first_count
-        streams, packets = 1 << config.stream_bits, queue_packets
-        code = packets.queue_code(config).layout()
-        ports: dict[str, Any] = {
-            "sent": In(resident_sent(config).layout()),
-            "pace": Out(1),
-            "room": Out(1 << config.priority_bits),
-            "records_left": Out(1),
-            "checked": In(stream.Signature(resident_launch(config).layout())),
-            "answer": Out(packets.queue_answer(config).layout()),
-            "command": In(stream.Signature(resident_command(config).layout())),
-            "command_answer": Out(code),
-            "abort": In(stream.Signature(packets.launch_abort(config).layout())),
-            "abort_answer": Out(code),
-            "clear_stream": In(stream.Signature(config.stream_bits)),
-            "launch_timeout": In(32),
-            "clock": In(32),
-            "no_sm": In(1),
-            "start": Out(stream.Signature(resident_start(config).layout())),
-            "hold": Out(streams),
-            "stop": Out(streams),
-            **{name: In(streams) for name in ("begun", "busy", "open", "yields")},
-            "ended": In(stream.Signature(resident_end(config).layout())),
-            "ended_first": In(32),
-            "ended_cycles": In(32),
-            "fetch": In(resident_entry_bits(config)),
-            "words": Out(layouts.launch_words(config).layout()),
-            "record": Out(record_word(config).layout()),
-            "record_taken": In(1),
-            "timeline": Out(packets.timeline_step(config).layout()),
-            "killed": Out(packets.queue_stream(config).layout()),
-            "soft_reset_active": In(1),
-            "restart": In(1),
-            "idle": Out(1),
-        }
-        if config.makes_indices:
-            ports |= {
-                "request": Out(stream.Signature(layouts.index_config(config).layout())),
-                "needs_release": In(1),
-                "cancel": Out(1),
-                "decision": In(stream.Signature(layouts.index_decision(config).layout())),
-                "made": In(1),
-                "release": Out(stream.Signature(config.entry_bits)),
-            }
-        super().__init__(ports)
+        super().__init__(queue_ports(config))
 
     def elaborate(self, platform: object) -> Module:
         del platform
@@ -166,17 +119,14 @@ class ResidentQueue(wiring.Component):
         inbox, entries, events, places = self._inbox, self._entries, self._events, self._places
         wiring.connect(m, wiring.flipped(ports.checked), inbox.checked)
         m.d.comb += [
-            entries.boot.eq(self._engine.boot),
-            entries.row.eq(self._engine.row),
+            *_same(entries, self._engine, "boot", "row"),
             entries.sent.eq(ports.sent.valid),
             entries.sent_priority.eq(ports.sent.priority),
             entries.looks.eq(inbox.looks),
             entries.takes.eq(inbox.comes),
             entries.priority.eq(ports.checked.payload.priority),
-            entries.gives.eq(events.gives),
-            entries.given.eq(events.given),
-            ports.pace.eq(entries.pace),
-            ports.room.eq(entries.room),
+            *_same(entries, events, "gives", "given"),
+            *_same(ports, entries, "pace", "room"),
             places.sent.eq(ports.sent.valid),
             places.preempts.eq(self._walk.preempted),
             places.refused.eq(events.refuses),
@@ -208,7 +158,7 @@ class ResidentQueue(wiring.Component):
         }
         can = {
             END: ~self._writer.busy_at_end,
-            ABORT: ~busy & ~self._entries.gave,
+            ABORT: ~busy,
             PREEMPT: ~busy,
         }
         streams = {
@@ -245,8 +195,7 @@ class ResidentQueue(wiring.Component):
         m.d.comb += [
             rows.stream.eq(engine.stream),
             rows.reads.eq(engine.step[0]),
-            rows.writes_head.eq(events.writes_head),
-            rows.next_head.eq(events.next_head),
+            *_same(rows, events, "writes_head", "next_head"),
             rows.writes_tail.eq(events.accepts),
             rows.next_tail.eq(events.next_tail),
             rows.writes_state.eq(engine.boot | events.writes_state),
@@ -256,31 +205,22 @@ class ResidentQueue(wiring.Component):
             rows.started_history.entry.eq(history.entry),
             rows.started_history.drains.eq((history.mode == Mode.RESET) & ~history.idempotent),
             rows.asked_stream.eq(self._choice.stream),
-            counts.boot.eq(engine.boot),
-            counts.stream.eq(engine.stream),
-            counts.chosen.eq(engine.chosen),
+            *_same(counts, engine, "boot", "stream", "chosen"),
             counts.reads.eq(engine.step[0]),
             counts.asked.eq(pairs.asked),
-            counts.accepts.eq(events.accepts),
-            counts.passes.eq(events.passes),
-            counts.waits.eq(events.waits),
-            counts.awaited.eq(pairs.awaited),
-            counts.awaited_row.eq(pairs.awaited_row),
+            *_same(counts, events, "accepts", "passes", "waits"),
+            *_same(counts, pairs, "awaited", "awaited_row"),
             pairs.comes.eq(inbox.comes),
             pairs.accepting.eq(engine.serves[ACCEPT]),
             pairs.looking.eq(engine.serves[LOOK]),
-            pairs.step.eq(engine.step),
-            pairs.stream.eq(engine.stream),
+            *_same(pairs, engine, "step", "stream"),
             pairs.entry.eq(inbox.entry),
-            pairs.head_now.eq(rows.head_now),
-            pairs.head.eq(rows.head),
+            *_same(pairs, rows, "head_now", "head"),
             pairs.links.eq(events.links),
             pairs.tail.eq(rows.tail.entry),
             pairs.dies.eq(events.dies),
             pairs.dead_entry.eq(self._search.entry),
-            pairs.accepted_now.eq(counts.accepted_now),
-            pairs.timeline_now.eq(counts.timeline_now),
-            pairs.waiters_now.eq(counts.waiters_now),
+            *_same(pairs, counts, "accepted_now", "timeline_now", "waiters_now"),
         ]
         for k in range(self._config.launch_waits):
             m.d.comb += [
@@ -293,9 +233,10 @@ class ResidentQueue(wiring.Component):
         ports: Any = self
         engine, events, rows, pairs = self._engine, self._events, self._rows, self._pairs
         inbox, ended = self._inbox, ports.ended.payload
-        run = {name: Signal.like(getattr(events, name), name=f"run_{name}") for name in (
-            "fate", "code", "offered", "was_held"
-        )}
+        run = {
+            name: Signal.like(getattr(events, name), name=f"run_{name}")
+            for name in ("fate", "code", "offered", "was_held")
+        }
         with m.If(engine.pick[END]):
             m.d.sync += [
                 run["fate"].eq(ended.fate),
@@ -305,28 +246,17 @@ class ResidentQueue(wiring.Component):
             ]
         m.d.comb += [
             *(getattr(events, name).eq(value) for name, value in run.items()),
-            events.serves.eq(engine.serves),
-            events.last.eq(engine.last),
-            events.step.eq(engine.step),
-            events.stream.eq(engine.stream),
-            events.chosen.eq(engine.chosen),
+            *_same(events, engine, "serves", "last", "step", "stream", "chosen"),
             events.closed.eq(self._closed),
             events.no_sm.eq(self._no_sm),
-            *(getattr(events, n).eq(getattr(rows, n)) for n in ("head", "tail", "state", "history")),
-            *(
-                getattr(events, n).eq(getattr(pairs, n))
-                for n in ("link", "dead", "unreached", "ahead", "ahead_pair")
-            ),
+            *_same(events, rows, "head", "tail", "state", "history"),
+            *_same(events, pairs, "link", "dead", "unreached", "ahead", "ahead_pair"),
             events.accepted.eq(self._counts.accepted),
-            *(
-                getattr(events, n).eq(getattr(inbox, n))
-                for n in ("entry", "priority", "error", "argument")
-            ),
+            *_same(events, inbox, "entry", "priority", "error", "argument"),
             events.ticket.eq(self._ticket),
             events.preparing.eq(self._preparation.preparing),
             events.resident.eq(self._states.resident),
-            events.clears.eq(self._walk.clears),
-            events.aborts.eq(self._walk.aborts),
+            *_same(events, self._walk, "clears", "aborts"),
             events.aborted_entry.eq(self._search.entry),
             events.writer_busy.eq(self._writer.busy),
             ports.answer.eq(events.answer),
@@ -363,24 +293,17 @@ class ResidentQueue(wiring.Component):
         wiring.connect(m, preparation.start, wiring.flipped(ports.start))
         m.d.comb += [
             states.chosen.eq(engine.chosen),
-            *(
-                getattr(states, n).eq(getattr(events, n))
-                for n in ("sets_ready", "clears_ready", "sets_live", "clears_live")
-            ),
-            states.passes.eq(events.passes),
-            states.ends.eq(events.ends),
-            states.accepts.eq(events.accepts),
+            *_same(states, events, "sets_ready", "clears_ready", "sets_live", "clears_live"),
+            *_same(states, events, "passes", "ends", "accepts"),
             states.priority.eq(self._inbox.priority),
             states.enters.eq(choice.chosen & choice.enters.replicate(len(choice.chosen))),
-            states.returns.eq(preparation.returns),
-            states.starts.eq(preparation.starts),
+            *_same(states, preparation, "returns", "starts"),
             states.frees.eq(frees),
             choice.asks.eq(states.ready & ~self._preemption.held & ~states.tried),
             choice.empties.eq(preparation.empties),
             choice.serving.eq(serving),
             choice.served.eq(engine.stream),
-            preparation.enters.eq(choice.enters),
-            preparation.chosen.eq(choice.chosen),
+            *_same(preparation, choice, "enters", "chosen"),
             preparation.chosen_stream.eq(choice.stream),
             preparation.chosen_entry.eq(self._rows.asked_head.entry),
             preparation.plan.eq(self._inbox.plan),
@@ -398,29 +321,21 @@ class ResidentQueue(wiring.Component):
         pending, times, walk = self._pending, self._times, self._walk
         preparation = self._preparation
         m.d.comb += [
-            *(
-                getattr(preemption, n).eq(getattr(states, n))
-                for n in ("live", "stuck", "resident")
-            ),
+            *_same(preemption, states, "live", "stuck", "resident"),
             preemption.begun.eq(ports.begun),
-            preemption.starts.eq(preparation.starts),
-            preemption.mode.eq(preparation.mode),
-            preemption.idempotent.eq(preparation.idempotent),
+            *_same(preemption, preparation, "starts", "mode", "idempotent"),
             preemption.kills.eq(self._rows.kills),
             preemption.stops.eq(self._at(events.stops)),
-            preemption.preempts.eq(walk.preempts),
-            preemption.resumes.eq(walk.resumes),
-            ports.hold.eq(preemption.hold),
-            ports.stop.eq(preemption.stop),
+            *_same(preemption, walk, "preempts", "resumes"),
+            *_same(ports, preemption, "hold", "stop"),
             pending.asks.eq(walk.preempts),
             pending.accepted.eq(walk.preempted),
             pending.resumes.eq(walk.resumes),
             pending.resident.eq(states.resident),
             pending.ends.eq(self._at(events.ends)),
-            pending.finished.eq(events.finished),
-            pending.again.eq(events.again),
+            *_same(pending, events, "finished", "again"),
             pending.hold.eq(preemption.hold),
-            *(getattr(pending, n).eq(getattr(ports, n)) for n in ("open", "busy", "begun")),
+            *_same(pending, ports, "open", "busy", "begun"),
             pending.killable.eq(preemption.killable),
             pending.visited.eq(times.visited),
             pending.picked.eq(self._engine.pick[PREEMPT]),
@@ -455,8 +370,7 @@ class ResidentQueue(wiring.Component):
             walk.last.eq(engine.last[COMMAND]),
             ports.abort_answer.eq(search.answer),
             search.writer_busy.eq(self._writer.busy),
-            search.matches.eq(self._writer.matches),
-            search.found_stream.eq(self._writer.found_stream),
+            *_same(search, self._writer, "matches", "found_stream"),
             search.gave.eq(self._entries.gave),
             search.given.eq(given),
             search.picked.eq(engine.pick[ABORT]),
@@ -481,8 +395,7 @@ class ResidentQueue(wiring.Component):
             ),
             writer.ticket.eq(self._ticket),
             writer.stream.eq(engine.stream),
-            writer.records.eq(events.records),
-            writer.retires.eq(events.retires),
+            *_same(writer, events, "records", "retires"),
             writer.head.eq(events.record),
             writer.takes_first.eq(engine.serves[END] & engine.step[1]),
             writer.ended_first.eq(ports.ended_first),

@@ -51,7 +51,7 @@ class RunTimes(wiring.Component):
                 "ended": In(config.stream_bits),
                 "picked": In(1),
                 # One-hot: whose turn it is. Registers, as all outputs.
-                "visited": Out(streams, init=1),
+                "visited": Out(streams, init=1),  # type: ignore[call-arg]  # no init in the stubs
                 "late": Out(1),
                 "late_stream": Out(config.stream_bits),
             }

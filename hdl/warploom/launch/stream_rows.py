@@ -105,9 +105,7 @@ class StreamRows(wiring.Component):
                 ports.stream,
                 getattr(self, f"next_{name}").as_value(),
             )
-        rows["history"].write(
-            ports.starts, ports.started_stream, ports.started_history.as_value()
-        )
+        rows["history"].write(ports.starts, ports.started_stream, ports.started_history.as_value())
         now = {name: row.now(ports.stream) for name, row in rows.items()}
         m.d.comb += [
             ports.head_now.as_value().eq(now["head"]),

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Module, Signal, Value
+from amaranth.hdl import Cat, Module, Signal, Value
 
 
 class Pipe:
@@ -50,3 +50,18 @@ def held(m: Module, name: str, value: Any, *, clear: Any = None, init: int = 0) 
         with m.If(clear):
             m.d.sync += register.eq(init)
     return register
+
+
+def decoded_later(
+    m: Module, name: str, number: Value, width: int, enable: Value, *, clear: Any
+) -> Value:
+    """Return what `decoded` returns, a cycle later: registers stand between both of its steps."""
+    half = len(number) // 2
+    low = held(m, f"{name}_low", Cat(number[:half] == k for k in range(1 << half)))
+    high = held(
+        m,
+        f"{name}_high",
+        Cat((number[half:] == k) & enable for k in range(-(-width >> half))),
+        clear=clear,
+    )
+    return Cat(low[k % len(low)] & high[k >> half] for k in range(width))

@@ -87,6 +87,7 @@ PARAMETERS: Final[dict[str, tuple[str, ...]]] = {
     "block_dispatcher": _DISPATCHER,
     "resident_dispatcher": _RESIDENTS,
     "kernel_queue": _QUEUE,
+    "resident_queue": _QUEUE,
     "record_queue": ("queue_depth",),
     "launch_path": (*_HISTORY, *_DISPATCHER, *_QUEUE),
     "bus_port": (),

@@ -48,14 +48,32 @@ def convert(elaboratable: Elaboratable, name: str, ports: Sequence[Any] | None =
     """
     given = {} if ports is None else {"ports": ports}
     text = rtlil.convert(elaboratable, name=name, emit_src=False, **given)
-    # The step after `rtlil.convert` in `verilog.convert`, which takes no text. It is private.
-    to_verilog: Any = vars(verilog)["_convert_rtlil_text"]
     try:
-        return str(to_verilog(share(text), strip_internal_attrs=True))
+        return to_verilog(share(text), strip_internal_attrs=True)
     except verilog.YosysError as error:
         raise WarploomError(
             f"no Verilog for {name}: {error}; Yosys comes with: pip install 'warploom[sim]'"
         ) from error
+
+
+def to_verilog(text: str, *, strip_internal_attrs: bool = False) -> str:
+    """Return the Verilog of RTLIL: of ``rtlil.convert``'s that of ``verilog.convert``.
+
+    Parameters
+    ----------
+    text : str
+        The RTLIL.
+    strip_internal_attrs : bool, optional
+        Leave out the attributes that only tools read.
+
+    Raises
+    ------
+    YosysError
+        If there is no Yosys, or it fails.
+    """
+    # The second step of `verilog.convert`, which takes no text. It is private.
+    convert_text: Any = vars(verilog)["_convert_rtlil_text"]
+    return str(convert_text(text, strip_internal_attrs=strip_internal_attrs))
 
 
 def share(text: str) -> str:

@@ -37,7 +37,8 @@ def _filter_front(config: Config) -> Ports:
         config, i=layouts.index_config, decision=layouts.index_decision, done=layouts.index_decision
     )
     pulses = _signals(config, accepted=layouts.index_region)
-    return streams | pulses | _error(config) | {"cancel": 1, "release": config.entry_bits + 2}
+    bits = {"cancel": 1, "needs_release": 1, "release": config.entry_bits + 2}
+    return streams | pulses | _error(config) | bits
 
 
 def _config_filter(config: Config) -> Ports:

@@ -83,6 +83,8 @@ PROPERTY_RULES: Final[dict[str, dict[str, tuple[int, ...]]]] = {
         "config_filter.answer": (10,),
         "config_filter.no_more": (10, 11),
         "config_filter.pulse": (5,),
+        "config_filter.need": (15, 16),
+        "config_filter.told": (15,),
         "config_filter.o_held": (5,),
         "config_filter.decision_held": (9,),
         "config_filter.done_held": (10,),

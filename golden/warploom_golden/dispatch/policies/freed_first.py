@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Mapping
 
+from warploom_golden.dispatch.pipe_times import PipeTimes, pipe_times
 from warploom_golden.dispatch.policies.order_table import OrderTable
 from warploom_golden.dispatch.policies.policy import Error, Policy, PolicyStep
 from warploom_spec.config import Config
@@ -42,8 +43,6 @@ class _Queue:
 class FreedFirst(Policy):
     """The queue's head, else the table's SM; one candidate a cycle."""
 
-    KNOWN_AFTER = 4
-
     def __init__(self, config: Config):
         super().__init__(config)
         self._sms = config.sms
@@ -52,10 +51,13 @@ class FreedFirst(Policy):
         self._pointer = 0
         self._aside = False
         self._cycle = 0
-        # SMs that were freed one cycle before, and two: those enter.
-        self._freed: deque[int | None] = deque([None, None])
+        # SMs that were freed one cycle before, two and so on: the oldest enter.
+        self._freed: deque[int | None] = deque([None] * pipe_times(config).enters)
         # What `choose` decided for the end of the cycle.
         self._pops = self._drops = self._moves_on = False
+
+    def known_after(self, times: PipeTimes) -> int:
+        return times.known
 
     @property
     def settled(self) -> bool:  # type: ignore[override]

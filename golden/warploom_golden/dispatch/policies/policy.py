@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from warploom_golden.dispatch.pipe_times import PipeTimes
 from warploom_golden.dispatch.verdicts import Verdict
 from warploom_spec.config import Config
 from warploom_spec.errors import ErrorCode
@@ -26,6 +27,10 @@ class PolicyStep(NamedTuple):
         The SM of the block that came back in it.
     quiet : bool
         Whether the machine was quiet.
+    room, used : int
+        SMs that had room, and that were in use.
+    clears : bool
+        Whether no SM has room in the next cycle.
     """
 
     picked: int | None
@@ -33,6 +38,9 @@ class PolicyStep(NamedTuple):
     out: int
     freed: int | None
     quiet: bool
+    room: int
+    used: int
+    clears: bool
 
 
 class Policy:
@@ -56,14 +64,16 @@ class Policy:
 
     #: Whether a verdict counts a cycle later (19).
     LATE_ROOM = False
-    #: Cycles to the first one in which the round is known (24).
-    KNOWN_AFTER = 5
 
     first = 0
     settled = True
 
     def __init__(self, config: Config):
         del config
+
+    def known_after(self, times: PipeTimes) -> int:
+        """Return the cycles to the first one in which the round is known (24)."""
+        return times.known + 1
 
     def choose(self, room: int, out: int, known: bool) -> int | None:
         """Return the SM of a pick, in a cycle in which the machine may go.

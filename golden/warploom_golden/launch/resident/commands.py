@@ -43,7 +43,7 @@ def _code(parts: Parts, opcode: QueueOpcode, mask: int) -> int:
     if opcode is QueueOpcode.PREEMPT:
         if parts.preempts.pending:
             return QueueCode.PREEMPT_PENDING
-        return ErrorCode.OK if parts.entries.records_left else ErrorCode.COMPLETION_FULL
+        return ErrorCode.OK if parts.kept.records_left else ErrorCode.COMPLETION_FULL
     if opcode is QueueOpcode.RESUME and not parts.flags.held & mask:
         return QueueCode.NOT_PREEMPTED
     return ErrorCode.OK

@@ -93,12 +93,11 @@ def _wishes(parts: Parts, inputs: Mapping[str, int], last: Service | None) -> li
     accepts = parts.inbox.launch is not None and not parts.walk.on
     commands = bool(inputs["clear_stream__valid"]) or parts.walk.wants
     found = parts.search.hit is not None
-    # As rule 6 reads, a LOOK that is wanted is picked in the last step of a walk's COMMAND.
     return [
         Wish(Event.ACCEPT, accepts and finishing is not Event.ACCEPT),
         Wish(Event.END, bool(inputs["ended__valid"]), can_end),
         Wish(Event.COMMAND, commands and finishing is not Event.COMMAND),
-        Wish(Event.ABORT, found, can_write and not parts.entries.given_before),
+        Wish(Event.ABORT, found, can_write),
         Wish(Event.LATE, parts.times.wanted is not None),
         Wish(Event.LOOK, parts.looks.chosen is not None),
         Wish(Event.PREEMPT, parts.preempts.due, can_write),
@@ -110,7 +109,6 @@ def _begin_accept(parts: Parts, service: Service, inputs: Mapping[str, int]) -> 
     launch = parts.inbox.launch
     assert launch is not None
     service.launch, service.stream = launch, launch.stream
-    # Rule 6 does not say whether a refused launch's pairs count: they do.
     if launch.pairs(parts.config.launch_waits):
         service.last = service.picked + ACCEPT_WITH_PAIR + parts.config.launch_waits
 

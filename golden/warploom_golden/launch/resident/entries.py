@@ -14,19 +14,20 @@ PACE_AFTER_SENT = 2
 
 
 class Kept:
-    """What a restart keeps: the next ticket, and the places for records (1, 3).
+    """What a restart keeps: the next ticket, places for records and `records_left` (1, 3).
 
     Parameters
     ----------
     config : Config
-        Priorities and entries of each.
+        Places for records.
     ticket : int
         The first ticket.
     """
 
     def __init__(self, config: Config, ticket: int):
         self.ticket = ticket
-        self.places = (config.queue_depth << config.priority_bits) + 4
+        self.places = config.records
+        self.records_left = 0
 
 
 class Entries:
@@ -39,12 +40,10 @@ class Entries:
 
     Attributes
     ----------
-    room, records_left : int
-        The outputs.
+    room : int
+        The output.
     given : int or None
         The entry that is given back in this cycle.
-    given_before : bool
-        Whether one was given back in the cycle before.
     """
 
     def __init__(self, config: Config):
@@ -55,14 +54,9 @@ class Entries:
         self._rings: list[deque[int]] = [deque() for _ in range(priorities)]
         self._free = [0] * priorities
         self._counts_next: int | None = None
-        self.room = self.records_left = 0
+        self.room = 0
         self.given: int | None = None
         self._since_sent = PACE_AFTER_SENT + 1
-
-    @property
-    def given_before(self) -> bool:
-        """Whether an entry was given back in the cycle before."""
-        return self._counts_next is not None
 
     @property
     def all_free(self) -> bool:
@@ -83,7 +77,7 @@ class Entries:
         self.given = entry
         self._rings[entry // self._depth].append(entry)
 
-    def step(self, cycle: int, sent: int | None, places: int) -> None:
+    def step(self, cycle: int, sent: int | None) -> None:
         """End a cycle; its events have given back what they give.
 
         Parameters
@@ -92,13 +86,10 @@ class Entries:
             The cycle.
         sent : int or None
             Priority of the launch that is sent in it.
-        places : int
-            Places for records in it, before it changes them.
         """
         if cycle < self.number:
             self.give(cycle)
         self.room = sum(bool(free) << priority for priority, free in enumerate(self._free))
-        self.records_left = int(places >= 2)
         if self._counts_next is not None:
             self._free[self._counts_next // self._depth] += 1
         self._counts_next, self.given = self.given, None

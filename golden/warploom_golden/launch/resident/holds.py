@@ -46,7 +46,6 @@ class Holds:
     """
 
     def __init__(self, streams: int):
-        # Rule 24 says nothing of a stream that never had a resident: its three bits are 0.
         self.kinds = [Kind()] * streams
         self.hold = self.stop = 0
         self._top = 0

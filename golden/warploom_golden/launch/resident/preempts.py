@@ -123,7 +123,6 @@ class Preempts:
             self._met &= ~(1 << end.stream)
 
     def _part(self, seen: Seen, end: EndSeen | None, *, settled: bool) -> None:
-        # Rules 27 and 28 do not say what wins: a RESUME before an END, an END before a visit.
         self._met &= ~seen.resumed
         if end is not None and self._met >> end.stream & 1:
             self._met &= ~(1 << end.stream)

@@ -96,19 +96,15 @@ class Preparation:
             self.requests, self._asked = False, True
         if self._since_needed is not None:
             self._since_needed += 1
-        # Rule 22 does not say whether a decision may come with the transfer: it may.
-        if decided is not None and self._asked:
+        if decided is not None and asked:
             self.starts, self._history = True, decided
         elif self._since_needed == LATE_DECISION:
-            # Rule 23 does not say what wins where an event of the stream clears `ready` in this
-            # cycle: the event does.
             bit = 1 << self._head().stream
             flags.ready |= bit
             flags.stuck |= bit
             flags.tried |= bit
             self._clear()
         elif self._since_needed is None and asked and inputs["needs_release"]:
-            # Rule 23 would cancel again in each cycle with `needs_release`: it is done once.
             self.cancels, self._since_needed = True, 0
 
     def _head(self) -> Launch:
@@ -126,7 +122,6 @@ class Preparation:
             ``release.valid`` or ``made`` is 1.
         """
         self._releases = self._releases << 1 | released
-        # A bit that is set in the cycle of the clearing stays: rule 26 leaves it open.
         if self._releases >> TRIED_AGAIN & 1:
             flags.tried = 0
         self._releases &= (1 << TRIED_AGAIN) - 1

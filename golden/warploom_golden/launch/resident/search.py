@@ -95,8 +95,6 @@ class Search:
         self._read = self._read_in = self._ready_in = self.hit = None
 
     def _finish(self, now: Around) -> None:
-        # Of an entry that was given back the ABORT is wanted to the cycle after; rule 18 says only
-        # that it is not served then.
         self.hit = None
         if self.answer(now.cycle) is not None:
             self.under_way = False
@@ -110,7 +108,6 @@ class Search:
         if self.hit is not None:
             if now.given == self.hit.entry:
                 self._unknown(now.cycle + GIVEN_TO_READY)
-        # Rule 18 may mean that entry 0 is read at once: it waits for the writer, too.
         elif now.cycle >= self._read_from and not now.busy and self._ready_in is None:
             self._look(now.cycle)
 

@@ -62,7 +62,6 @@ class Walk:
         elif self._purge_wanted:
             self._purge_wanted = False
             self.begin((1 << self._streams) - 1, aborts=False)
-        # Rule 9 leaves open a rise in the cycle in which a purge begins: it is wanted once more.
         rises = (self.closed and not self._closed_before) or (self.no_sm and not self._no_sm_before)
         self._purge_wanted = self._purge_wanted or rises
         return over

@@ -1,6 +1,10 @@
-"""A search that begins behind the last request that was found."""
+"""Searches that begin behind the last request that was found."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from typing import Any
+
+from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
+
+from warploom.lib.bits import any_up_to, first_of
 
 
 def rotating(m: Module, name: str, requests: Value, advance: Value) -> Value:
@@ -27,3 +31,23 @@ def rotating(m: Module, name: str, requests: Value, advance: Value) -> Value:
     with m.If(advance):
         m.d.sync += above.eq(Mux(some_ahead, below_ahead, below))
     return found
+
+
+def first_ahead(
+    m: Module, name: str, requests: Value, chooses: Value, *, restarts: Any = 0
+) -> tuple[Value, Value]:
+    """Return the first request at or above a pointer, not cyclically, and whether there is one.
+
+    With ``chooses`` the pointer becomes one past that request, or place 0 without one; with
+    ``restarts`` place 0.
+    """
+    width = len(requests)
+    above = Signal(width, name=f"{name}_above", init=-1)
+    ahead, found = Signal(width, name=f"{name}_ahead"), Signal(name=f"{name}_found")
+    behind = Cat(C(0, 1), any_up_to(ahead)[:-1])
+    m.d.comb += [ahead.eq(requests & above), found.eq(ahead.any())]
+    with m.If(chooses):
+        m.d.sync += above.eq(Mux(found, behind, C(-1, width)))
+    with m.If(restarts):
+        m.d.sync += above.eq(-1)
+    return first_of(m, f"{name}_first", ahead), found

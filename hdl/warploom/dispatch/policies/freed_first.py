@@ -3,6 +3,7 @@
 from amaranth.hdl import Module, Mux, Signal, Value
 
 from warploom.dispatch.room import Room
+from warploom.lib.pipes import held
 from warploom.lib.rows import Rows
 from warploom_spec import Config, ErrorCode
 
@@ -20,6 +21,7 @@ class FreedFirst(Room):
         super().__init__(config)
         bits = config.sm_bits
         self._table, self._head = Signal(bits, name="table_sm"), Signal(bits, name="head")
+        self._number = Signal(bits, name="candidate_number")
         self._by_table, self._has = Signal(name="by_table"), Signal(name="has")
 
     def finds(self, room: Signal) -> Value:
@@ -37,8 +39,9 @@ class FreedFirst(Room):
         pop = Signal()
         on_way = Signal()
         at = Signal.like(self._head)
-        number = Mux(self._by_table, self._table, self._head)
+        number = self._number
         m.d.comb += [
+            number.eq(Mux(self._by_table, self._table, self._head)),
             *(candidate[k].eq(number == k) for k in range(sms)),
             self._by_table.eq(aside | ~head_valid),
             self._has.eq((candidate & room).any()),
@@ -53,6 +56,10 @@ class FreedFirst(Room):
         self._queue(m, head_valid, pop)
         self._order_table(m, at)
         return candidate & self._has.replicate(sms)
+
+    def number(self, m: Module) -> Value:
+        """Return the number of the SM that was picked in the cycle before; 0 without one."""
+        return held(m, "picked_number", self._number, clear=~self.picks)
 
     def _queue(self, m: Module, head_valid: Signal, pop: Signal) -> None:
         """Keep the freed slots' SMs: a block memory, its output, the head."""

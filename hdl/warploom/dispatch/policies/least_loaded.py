@@ -13,7 +13,7 @@ class LeastLoaded(Room):
     """
 
     NEEDS_ROUND = True
-    ROUND_KNOWN = 5
+    ROUND_KNOWN = (5, 9)
 
     def __init__(self, config: Config) -> None:
         super().__init__(config)

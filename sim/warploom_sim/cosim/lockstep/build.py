@@ -22,6 +22,8 @@ KEPT_SIMULATIONS = 256
 #: Hashes of RTLIL that stay, each of some bytes.
 KEPT_NETLISTS = 2048
 _HASH = "rtlil.sha256"
+#: The RTLIL whose hash was made last, by its hash: what is hashed is mostly built next.
+_last_made: dict[str, str] = {}
 
 
 def built(
@@ -36,14 +38,15 @@ def built(
     it.
     """
     # The Verilog follows from the RTLIL and Yosys, which takes seconds to start.
-    text = rtlil_hash(source)
+    wanted = rtlil_hash(source)
     waves = waveform is not None
     flags = FLAGS[simulator] + (waveform.flags if waveform else ())
-    parts = [simulator, text, own_source(), tools_of(simulator), flags, waves]
+    parts = [simulator, wanted, own_source(), tools_of(simulator), flags, waves]
 
     def make(folder: Path) -> None:
         component = source.component() if isinstance(source, Recipe) else source
-        compilation.build(component, simulator, flags, waves, folder)
+        netlist = _rtlil_of(component, wanted)
+        compilation.build(component, netlist, simulator, flags, waves, folder)
 
     return cached("simulations", parts, make, KEPT_SIMULATIONS)
 
@@ -69,4 +72,14 @@ def rtlil_hash(source: wiring.Component | Recipe) -> str:
 def _hash_made(component: wiring.Component) -> str:
     ports = Ports.of(component).to_convert()
     text = rtlil.convert(component, name=TOP, ports=ports, emit_src=False)
-    return hashlib.sha256(text.encode()).hexdigest()
+    made = hashlib.sha256(text.encode()).hexdigest()
+    _last_made.clear()
+    _last_made[made] = text
+    return made
+
+
+def _rtlil_of(component: wiring.Component, wanted: str) -> str:
+    """Return the component's RTLIL; it is made only if that of the hash ``wanted`` is not there."""
+    if wanted not in _last_made:
+        _hash_made(component)
+    return _last_made.popitem()[1]

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from amaranth.back import verilog
 from amaranth.lib import wiring
 from cocotb_tools.runner import get_runner
 
@@ -20,8 +19,9 @@ from warploom_sim.cosim import simulators
 from warploom_sim.cosim.lockstep import ports as ports_file
 from warploom_sim.cosim.lockstep.ports import CLOCK, RESET, Ports
 from warploom_sim.failure import ProgramError
-from warploom_sim.verilog import portable_verilog
+from warploom_sim.verilog import portable_verilog, shared_modules
 from warploom_sim.verilog.portable_verilog import run_at_start
+from warploom_sim.verilog.shared_modules import to_verilog
 
 TOP = "dut"
 #: What cocotb has Verilator call the top module's class.
@@ -71,8 +71,8 @@ def own_source() -> list[str]:
 
     Of all packages' sources the RTLIL depends. Of the same RTLIL these alone make the same program.
     """
-    files = (__file__, ports_file.__file__, portable_verilog.__file__, simulators.__file__)
-    return [Path(path).read_text() for path in files]
+    modules = (ports_file, portable_verilog, shared_modules, simulators)
+    return [Path(str(path)).read_text() for path in (__file__, *(one.__file__ for one in modules))]
 
 
 def tools_of(simulator: str) -> list[str | None]:
@@ -82,15 +82,16 @@ def tools_of(simulator: str) -> list[str | None]:
 
 def build(
     component: wiring.Component,
+    netlist: str,
     simulator: str,
     flags: tuple[str, ...],
     waves: bool,
     folder: Path,
 ) -> None:
-    """Build a component's simulation in an empty folder."""
+    """Build the simulation of a component with this RTLIL in an empty folder."""
     ports = Ports.of(component)
-    text = verilog.convert(component, name=TOP, ports=ports.to_convert(), emit_src=False)
     names = (CLOCK, RESET, *ports.inputs, *ports.outputs)
+    text = to_verilog(netlist)
     compile_verilog(type(component).__name__, text, names, simulator, flags, folder, waves=waves)
 
 

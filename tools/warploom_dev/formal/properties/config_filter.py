@@ -1,4 +1,8 @@
-"""ConfigFilter's promises: what it calls a hit stands, what is read stays, no reference is lost."""
+"""ConfigFilter's promises.
+
+What it calls a hit stands, what is read stays, no reference is lost, and who waits for a release is
+told so.
+"""
 
 from typing import Any, Final
 
@@ -15,16 +19,22 @@ CONFIG: Final = Config(
 )
 #: Free bits of a configuration: every region, and two lengths of each axis.
 FREE: Final = {"address": 0b11, "warps": 0b11, **dict.fromkeys(("dx", "dy", "dz"), 0b1)}
+#: Cycles that are searched of what is not proved for all time.
+_BOUND: Final = 20
 #: Most references of an entry.
 _MOST: Final = (1 << CONFIG.reference_bits) - 1
 
 #: Seeded bugs in the block's source. ``stale_history``: a miss drops nothing. ``no_reference``:
 #: references protect nothing. ``early_hit``: a hit does not wait for its indices' generation.
+#: ``early_need``: `needs_release` tells of the one before. ``quiet_region``: a region that
+#: is read needs no release.
 PLANTED: Final = {
     "stale_history": Change(
         History, "_compare", "dropped = self.misses & overlap[e]", "dropped = 0"
     ),
     "no_reference": Change(History, "_count", "~still & unread", "~still"),
+    "early_need": Change(ConfigFilter, "elaborate", "~self.cancel & ripe)", "~self.cancel & full)"),
+    "quiet_region": Change(History, "elaborate", "(overlap & read).any() | ", ""),
     "early_hit": Change(History, "_count", "given_back) | still)", "given_back) | 0)"),
 }
 
@@ -50,8 +60,10 @@ def bench(fault: str | None = None) -> FormalBench:
     stood = b.before(dut.decision.valid & ~b.inputs["decision__ready"], "stood")
     decided = b.value(dut.decision.valid & ~stood, "decided")
     unfinished = _Unfinished(b, dut.accepted.valid, finished)
-    _state_entry(b, dut, _Entry(b, dut, given, release, decided, unfinished), decided)
+    entry = _Entry(b, dut, given, release, decided, unfinished)
+    _state_entry(b, dut, entry, decided)
     _state_answer(b, dut, decided, unfinished)
+    _state_need(b, dut, entry, release, decided)
     taken = dut.o.valid & b.inputs["o__ready"]
     same = (dut.accepted.address == dut.o.payload.address) & (
         dut.accepted.warps == dut.o.payload.warps
@@ -124,7 +136,8 @@ class _Entry:
     ) -> None:
         m, shape = b.m, given.shape()
         number = b.constant(CONFIG.entry_bits, "entry")
-        stage = b.register(shape, "stage")
+        #: The configuration that was taken last.
+        self.stage = stage = b.register(shape, "stage")
         with m.If(dut.i.valid & dut.i.ready):
             m.d.sync += stage.eq(given)
         #: The configuration of which the decision tells.
@@ -206,6 +219,38 @@ def _state_entry(b: FormalBench, dut: ConfigFilter, entry: _Entry, decided: Valu
         entry.count <= _MOST,
         fault="release_invented",
         cover=(f"{_MOST} references", entry.count == _MOST),
+        slow=True,
+    )
+
+
+def _state_need(
+    b: FormalBench, dut: ConfigFilter, entry: _Entry, release: Value, decided: Value
+) -> None:
+    """State when a configuration needs a release."""
+    needed = b.before(dut.needs_release, "needed")
+    ended = b.before(dut.cancel | b.before(release, "released_before"), "ended")
+    b.check(
+        "need",
+        "nothing is accepted while `needs_release` is 1, and only a release or a cancel ends it",
+        ~needed | (~decided & (dut.needs_release | ended)),
+        fault="early_need",
+        cover=("a release ends it", needed & ~dut.needs_release & ~b.before(dut.cancel, "cut")),
+    )
+    # A configuration in the lookup stage, for `needs_release` cycles at least.
+    full = b.value(~dut.i.ready, "full")
+    was_full = b.before(full, "was_full")
+    ripe = full & was_full & b.before(was_full, "long_full")
+    same = b.before(entry.stage.as_value() == entry.key.as_value(), "same")
+    meets = b.before(entry.stands & _overlap(entry.stage, entry.key), "meets")
+    most = b.before(entry.count == _MOST, "most")
+    read = b.before(entry.count != 0, "read")
+    b.check(
+        "told",
+        "`needs_release` tells of a region that is read, and of a count at its highest",
+        ~(ripe & meets) | Mux(same, dut.needs_release == most, dut.needs_release | ~read),
+        fault="quiet_region",
+        cover=(f"a hit waits for one of {_MOST} references", ripe & meets & same & most),
+        bound=_BOUND,
         slow=True,
     )
 
