@@ -12,12 +12,13 @@ from warploom_spec import Config, layouts
 from warploom_spec.host_commands import COMMANDS, Opcode
 from warploom_spec.host_map import section_address
 from warploom_spec.host_registers import IDENTITY, register_addresses
+from warploom_spec.resident_packets import resident_block
 from warploom_spec.word_layout import WORD_BITS
 
 #: What follows the block's name in the bench's.
 SUFFIX: Final = "_bench"
 #: Ports that the bench drives or reads, beside the bus; other inputs are 0.
-_CONNECTED: Final = ("irq", "offer", "offer_valid", "offer_ready", "report", "report_valid")
+_CONNECTED: Final = ("irq", "offer", "block", "report", "report_valid", "report_ready")
 
 _BENCH: Final = Template("""\
 // $top: a host and SMs around $wrapper.
@@ -27,8 +28,8 @@ _BENCH: Final = Template("""\
 // of the core's answers is wrong or the record does not come.
 /* verilator lint_off DECLFILENAME */
 module $top;
-  localparam SMS = $sms, OFFER = $offer_bits, REPORT = $report_bits;  // bits of one SM's packets
-  localparam SLOT = $slot_bits, OFFER_SLOT = $offer_slot, REPORT_SLOT = $report_slot;
+  localparam SMS = $sms, SLOTS = $slots, BLOCK = $block_bits, REPORT = $report_bits;
+  localparam SLOT = $slot_bits, BLOCK_SLOT = $block_slot, REPORT_SLOT = $report_slot;
   localparam BLOCKS = $blocks;
   reg clk = 0, rst = 1;
   always #5 clk = ~clk;
@@ -73,24 +74,38 @@ module $top;
     end
   endtask
 
-  // The SMs: each takes a block when it has none, runs it for 16 cycles, and reports it OK.
-  wire [SMS*OFFER-1:0] offer;
+  // The SMs: each holds a block in each of its slots, and reports it OK 16 cycles or more after it
+  // came. No launch is killed here, so `kill` is not connected.
+  wire [BLOCK-1:0] block;
   wire [SMS*REPORT-1:0] report;
-  wire [SMS-1:0] offer_valid, offer_ready, report_valid;
+  wire [SMS-1:0] offer, report_valid, report_ready;
   integer reported [0:SMS-1];
   genvar n;
   generate for (n = 0; n < SMS; n = n + 1) begin : sm
+    reg [SLOTS-1:0] holds = 0;
     reg [4:0] left = 0;
-    reg [SLOT-1:0] slot = 0;
+    reg [SLOT-1:0] slot = 0, next = 0;
+    reg valid = 0;
+    integer s;
     initial reported[n] = 0;
-    assign offer_ready[n] = left == 0, report_valid[n] = left == 1;
+    assign report_valid[n] = valid;
     assign report[n*REPORT +: REPORT] = {{REPORT-SLOT{1'b0}}, slot} << REPORT_SLOT;
+    always @(holds) begin
+      next = 0;
+      for (s = SLOTS - 1; s >= 0; s = s - 1) if (holds[s]) next = s[SLOT-1:0];
+    end
     always @(posedge clk) begin
-      if (offer_valid[n] & offer_ready[n]) begin
-        left <= 17;
-        slot <= offer[n*OFFER + OFFER_SLOT +: SLOT];
-      end else if (left != 0) left <= left - 1;
-      if (report_valid[n]) begin
+      if (left != 0) left <= left - 1;
+      if (!valid | report_ready[n]) begin
+        valid <= holds != 0 & left == 0;
+        slot <= next;
+        if (left == 0) holds[next] <= 0;
+      end
+      if (offer[n]) begin  // a pulse: the SM takes the block in this cycle
+        holds[block[BLOCK_SLOT +: SLOT]] <= 1;
+        left <= 16;
+      end
+      if (valid & report_ready[n]) begin
         reported[n] <= reported[n] + 1;
         $$display("%0d: SM %0d reports a block", cycle, n);
       end
@@ -149,7 +164,7 @@ def bench(component: wiring.Component, config: Config, core: str, name: str) -> 
     name : str
         Name of the configuration.
     """
-    offer, report = layouts.block_offer(config), layouts.block_report(config)
+    block, report = resident_block(config), layouts.block_report(config)
     blocks = config.sms + 1
     words = _launch(config, blocks)
     addresses = register_addresses(config)
@@ -162,10 +177,11 @@ def bench(component: wiring.Component, config: Config, core: str, name: str) -> 
         name=name,
         version=metadata.version("warploom"),
         sms=config.sms,
-        offer_bits=offer.bits,
+        slots=config.block_slots,
+        block_bits=block.bits,
         report_bits=report.bits,
         slot_bits=config.slot_bits,
-        offer_slot=offer.offsets["slot"],
+        block_slot=block.offsets["slot"],
         report_slot=report.offsets["slot"],
         blocks=blocks,
         threads=config.warp_size,

@@ -100,7 +100,7 @@ def test_fusesoc_runs_a_launch_to_its_record(delivered: Path, tmp_path: Path) ->
     ("right", "wrong", "said"),
     [
         # SMs that never report; a grid of 0 blocks; another identity; a block too few.
-        ("report_valid[n] = left == 1", "report_valid[n] = 0", "wrong: no record"),
+        ("report_valid[n] = valid", "report_valid[n] = 0", "wrong: no record"),
         deep("32'h00000003", "32'h00000000", "wrong: ERROR, 00000001"),
         deep("32'h57415250", "32'h57415251", "wrong: ID, 57415250"),
         deep("BLOCKS = 3", "BLOCKS = 4", "wrong: blocks, 00000003"),
