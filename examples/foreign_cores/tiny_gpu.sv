@@ -8,8 +8,7 @@
 module tiny_gpu_bench;
   import warploom_pkg::*;
   localparam THREADS = 4;  // of one core, and of one block
-  localparam OFFER = $bits(block_offer_t), REPORT = $bits(block_report_t);
-  localparam WORDS = $bits(launch_words_t);
+  localparam REPORT = $bits(block_report_t);
   localparam LIMIT = 100_000;
 
   logic clk = 0, rst = 1;
@@ -47,13 +46,11 @@ module tiny_gpu_bench;
   logic [15:0] program_memory [0:255];
   logic [7:0] memory [0:255];
 
-  logic [2*WORDS-1:0] words;
-  launch_words_t launch_words;
-  assign launch_words = words[0 +: WORDS];
-  logic [SMS*OFFER-1:0] offer;
+  resident_block_t block;
+  launch_words_t words;
   logic [SMS*REPORT-1:0] report;
-  logic [SMS-1:0] offer_valid, offer_ready, report_valid, report_ready;
-  logic [1:0] kill;
+  logic [SMS-1:0] offer, report_valid, report_ready;
+  logic [(1<<STREAM_BITS)-1:0] kill;
   logic [SMS*THREADS-1:0] store_valid;
   logic [7:0] store_address [SMS*THREADS-1:0], store_data [SMS*THREADS-1:0];
 
@@ -65,8 +62,8 @@ module tiny_gpu_bench;
   generate
     for (n = 0; n < SMS; n = n + 1) begin : sm
       logic core_reset, start, done, fetch;
-      logic [$bits(launch_words.threads)-1:0] thread_count;
-      block_offer_t block;
+      resident_block_t running;
+      launch_words_t running_words;
       logic [7:0] pc;
       logic [THREADS-1:0] load, store;
       logic [7:0] load_address [THREADS-1:0], loaded [THREADS-1:0];
@@ -81,16 +78,16 @@ module tiny_gpu_bench;
 
       warploom_block_at_a_time adapter (
         .clk(clk), .rst(rst),
-        .words__0(words[0 +: WORDS]), .words__1(words[WORDS +: WORDS]), .kill(kill),
-        .offer__payload(offer[n*OFFER +: OFFER]), .offer__valid(offer_valid[n]),
-        .offer__ready(offer_ready[n]), .report__payload(report[n*REPORT +: REPORT]),
-        .report__valid(report_valid[n]), .report__ready(report_ready[n]),
-        .core_reset(core_reset), .start(start), .block(block), .thread_count(thread_count),
+        .offer(offer[n]), .block(block), .words(words), .kill(kill),
+        .report__payload(report[n*REPORT +: REPORT]), .report__valid(report_valid[n]),
+        .report__ready(report_ready[n]), .core_reset(core_reset), .start(start),
+        .running(running), .running_words(running_words),
         .done(done), .fault(1'b0)  // this core cannot fail
       );
       core #(.THREADS_PER_BLOCK(THREADS)) foreign (
         .clk(clk), .reset(core_reset), .start(start), .done(done),
-        .block_id(block.bx[7:0]), .thread_count(thread_count[$clog2(THREADS):0]),
+        .block_id(running.bx[7:0]),
+        .thread_count(running_words.threads[$clog2(THREADS):0]),
         .program_mem_read_valid(fetch), .program_mem_read_address(pc),
         .program_mem_read_ready(fetch), .program_mem_read_data(program_memory[pc]),
         .data_mem_read_valid(load), .data_mem_read_address(load_address),
@@ -107,9 +104,9 @@ module tiny_gpu_bench;
     .s_axil_wvalid(wvalid), .s_axil_wready(), .s_axil_bresp(bresp), .s_axil_bvalid(bvalid),
     .s_axil_bready(1'b1), .s_axil_araddr(address), .s_axil_arprot(3'd0),
     .s_axil_arvalid(arvalid), .s_axil_arready(), .s_axil_rdata(rdata), .s_axil_rresp(rresp),
-    .s_axil_rvalid(rvalid), .s_axil_rready(1'b1), .words(words), .kill(kill), .offer(offer),
-    .offer_valid(offer_valid), .offer_ready(offer_ready), .report(report),
-    .report_valid(report_valid), .report_ready(report_ready),
+    .s_axil_rvalid(rvalid), .s_axil_rready(1'b1), .block(block), .words(words),
+    .offer(offer), .kill(kill), .report(report), .report_valid(report_valid),
+    .report_ready(report_ready),
     // Nothing reads packed indices, and no execution unit has work.
     .read('0), .read_valid('0), .read_ready(), .data(), .data_valid(), .cores_start(),
     .cores_start_valid(), .cores_start_ready('0), .cores_code(), .cores_arguments(),

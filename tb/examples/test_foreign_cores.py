@@ -102,8 +102,8 @@ def test_the_bench_fits_the_front_end_the_adapter_and_a_core(files: list[Path]) 
 @pytest.mark.parametrize(
     ("right", "wrong", "message"),
     [
-        (".report_valid(report_valid), .report_ready(", ".report_ready(", "report_valid"),
-        ("thread_count[$clog2(THREADS):0]", "thread_count[$clog2(THREADS)+1:0]", "WIDTH"),
+        (".report_valid(report_valid),\n    .report_ready(", ".report_ready(", "report_valid"),
+        ("threads[$clog2(THREADS):0]", "threads[$clog2(THREADS)+1:0]", "WIDTH"),
     ],
 )
 def test_a_bench_that_does_not_fit_is_found(
