@@ -79,10 +79,10 @@ def test_the_pages_changes_lose_the_sm(launch_path: Path, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("rule", "broken"),
     [
-        ("running[s] & kill[place[s]]", "1'b0"),
-        ("done[report_slot] ? OK : KILLED", "OK"),
-        ("pause == 0", "1'b1"),
-        ("running[report_slot] <= 0", "running <= running"),
+        ("running[s] & kill[stream[s]]", "1'b0"),
+        ("done[next] ? OK : KILLED", "OK"),
+        ("if (offer) begin", "if (offer & !report_valid) begin"),
+        ("running[next] <= 0", "running <= running"),
     ],
 )
 def test_an_sm_that_breaks_a_rule_prints_something_else(
