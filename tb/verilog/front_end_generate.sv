@@ -11,8 +11,7 @@
 
 module bench;
   import warploom_pkg::*;
-  localparam OFFER = $bits(block_offer_t), REPORT = $bits(block_report_t);
-  localparam WORDS = $bits(launch_words_t);
+  localparam REPORT = $bits(block_report_t);
 
   logic clk = 0, rst = 1;
   initial forever #5 clk = ~clk;
@@ -41,41 +40,41 @@ module bench;
   endtask
 
   logic [31:0] rdata;
-  logic [2*WORDS-1:0] words;
-  logic [SMS*OFFER-1:0] offer;
+  resident_block_t block;
+  launch_words_t words;
   logic [SMS*REPORT-1:0] report;
-  logic [SMS-1:0] offer_valid, report_valid, report_ready;
+  logic [SMS-1:0] offer, report_valid, report_ready;
   logic irq;
 
-  // SM n holds one block at a time.
+  // SM n ends its blocks in the order of their offers, one in 30 - 4 n cycles.
   genvar n;
   generate
     for (n = 0; n < SMS; n = n + 1) begin : sm
-      block_offer_t block;
       block_report_t ended;
-      launch_words_t launch;
+      logic [SLOT_BITS-1:0] slots [0:BLOCK_SLOTS-1];
+      logic [SLOT_BITS-1:0] head = 0, tail = 0;
       logic [4:0] left = 0;
-      logic [SLOT_BITS-1:0] slot = 0;
-      assign block = offer[n*OFFER +: OFFER];
-      assign launch = words[block.place*WORDS +: WORDS];
-      assign ended = {STATUS_OK, slot};
+      logic [SLOT_BITS:0] held = 0;
+      assign ended = {STATUS_OK, slots[head]};
       assign report[n*REPORT +: REPORT] = ended;
-      assign report_valid[n] = left == 1;
+      assign report_valid[n] = held != 0 && left == 0;
       always @(posedge clk) begin
         if (left != 0) left <= left - 1;
-        else if (offer_valid[n]) begin
+        if (report_valid[n] && report_ready[n]) begin
+          head <= head + 1;
           left <= 30 - 4 * n;
-          slot <= block.slot;
-          $display("SM %0d: block %0d of ticket %0d, %0d warps", n, block.bx, launch.ticket,
-            launch.warps);
         end
-        if (rst) left <= 0;
+        if (offer[n]) begin
+          slots[tail] <= block.slot;
+          tail <= tail + 1;
+          if (held == 0) left <= 30 - 4 * n;
+          $display("SM %0d: block %0d of ticket %0d, %0d warps", n, block.bx, words.ticket,
+            words.warps);
+        end
+        held <= held + offer[n] - (report_valid[n] && report_ready[n]);
+        if (rst) held <= 0;
       end
     end
-  endgenerate
-  logic [SMS-1:0] offer_ready;
-  generate
-    for (n = 0; n < SMS; n = n + 1) assign offer_ready[n] = sm[n].left == 0;
   endgenerate
 
   warploom_front_end_packed core (
@@ -86,7 +85,7 @@ module bench;
     .s_axil_araddr(address), .s_axil_arprot(3'd0), .s_axil_arvalid(arvalid),
     .s_axil_arready(arready), .s_axil_rdata(rdata), .s_axil_rresp(rresp), .s_axil_rvalid(rvalid),
     .s_axil_rready(1'b1),
-    .words(words), .offer(offer), .offer_valid(offer_valid), .offer_ready(offer_ready),
+    .block(block), .words(words), .offer(offer), .kill(),
     .report(report), .report_valid(report_valid), .report_ready(report_ready),
     .read({SMS * $bits(index_read_t){1'b0}}), .read_valid({SMS{1'b0}}),
     .cores_start_ready({UNITS{1'b1}}), .cores_arrived({UNITS * CORES_PER_UNIT{1'b0}}),
@@ -113,7 +112,7 @@ module bench;
     read(SECTION_BASE + SECTION_ERROR);
     $display("error %0d", read_data[7:0]);
     do read(ADDRESS_RECORDS); while (read_data == 0);
-    for (k = 0; k < 6; k = k + 1) begin
+    for (k = 0; k < 2; k = k + 1) begin
       read(ADDRESS_RECORD0 + 4 * k[15:0]);
       record[32*k +: 32] = read_data;
     end
