@@ -31,7 +31,6 @@ class IndexGenerator(wiring.Component):
     decision: stream.Interface
     done: stream.Interface
     release: stream.Interface
-    needs_release: Signal
     error: data.View
     error_count: Signal
     accepted: data.View
@@ -66,7 +65,6 @@ class IndexGenerator(wiring.Component):
                 "decision": Out(decision),
                 "done": Out(decision),
                 "release": In(stream.Signature(unsigned(config.entry_bits))),
-                "needs_release": Out(1),
                 "error": Out(layouts.error_record(config).layout()),
                 "error_count": Out(timing(config).error_counter_bits),
                 "accepted": Out(layouts.index_region(config).layout()),
