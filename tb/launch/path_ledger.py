@@ -112,8 +112,10 @@ class PathLedger:
         self._commanded: dict[str, int] | None = None
         self._preempts: deque[int] = deque()
         self._held: dict[int, int] = {}
+        self._resumed: dict[int, int] = {}
         self._kill_since: dict[int, int] = {}
-        self._aborting = 0
+        self._aborting, self._asked_at = 0, 0
+        self._abort_since: int | None = None
 
     def see(self, inputs: Values, outputs: Mapping[str, int | None]) -> None:
         """Judge a cycle."""
@@ -156,8 +158,12 @@ class PathLedger:
             if self._commanded["opcode"] == QueueOpcode.RESUME:
                 for stream in [stream for stream in self._held if mask >> stream & 1]:
                     del self._held[stream]
-        if inputs["abort__valid"]:
-            self._aborting = inputs["abort__payload"]
+                    self._resumed[stream] = self._now
+        if inputs["abort__valid"] and self._abort_since is None:
+            self._aborting, self._abort_since = inputs["abort__payload"], self._clock
+            self._asked_at = self._clock
+        if outputs["abort__ready"]:
+            self._abort_since = None
 
     @property
     def open(self) -> list[Launch]:
@@ -255,7 +261,8 @@ class PathLedger:
         code, launch = answer["code"], self.launches.get(self._aborting)
         self.seen[f"ABORT {code}"] += 1
         if code:
-            if launch is not None and launch.recorded is None:
+            known = launch is not None and launch.answered < self._asked_at
+            if known and launch.recorded is None:
                 self._unknown.append((launch.ticket, self._now + _RECORDED))
             return
         assert launch is not None, "an ABORT of nobody is OK"
@@ -316,7 +323,8 @@ class PathLedger:
                 if head is None or head.run is None or head.fields["stream"] in self._held:
                     continue
                 higher = head.fields["priority"] > launch.fields["priority"] and not head.aborted
-                late = self._now > max(head.run.began, run.began) + LOWER
+                resumed = self._resumed.get(head.fields["stream"], 0)
+                late = self._now > max(head.run.began, run.began, resumed) + LOWER
                 assert not (higher and late), (
                     f"a block of ticket {launch.ticket} beside that of {head.ticket}"
                 )

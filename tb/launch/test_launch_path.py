@@ -9,9 +9,13 @@ import pytest
 from tb.launch.path_ledger import PathLedger
 from tb.launch.path_traffic import Mood, PathTraffic
 from tb.support.dispatch_configs import Observers, config_of, soon
-from warploom.launch.launch_path import LaunchPath
+from tb.support.planted import plant
+from warploom.launch import LaunchCheck, LaunchPath
+from warploom_dev.rewrite import Rewrite
 from warploom_golden.launch import LaunchPath as Model
-from warploom_sim.cosim.lockstep import Case, Context, run
+from warploom_golden.launch import launch_path
+from warploom_sim.cosim.lockstep import Case, Context, LockstepError, run
+from warploom_sim.cosim.lockstep.events import require
 
 #: Configurations; SMs are lost soon.
 SMALL = soon("tiny,stream_bits=2")
@@ -44,8 +48,19 @@ MOODS = {
         limits=(0, 0, 100),
     ),
 }
-#: Cycles in which everything that is here comes to its end.
-ENDS = 8000
+#: Cycles in which everything that is here comes to its end; and with nothing new at least.
+ENDS, QUIET = 20_000, 50
+#: Rounds of so many cycles after which a case that has not happened is said to happen never.
+ROUND, MOST = 2000, 40
+#: Cases that happen.
+NAMES = (
+    *("offers", "kill", "killed", "restarts", "PREEMPT's records"),
+    *("FINISHED 0", "ABORTED 0"),
+    *(f"FAILED {code}" for code in (14, 17, 18, 27)),
+    *(f"answer {code}" for code in (0, 1, 13, 14, 29, 55, 56)),
+    *("PREEMPT 0", "PREEMPT 46", "RESUME 0", "RESUME 47", "ABORT_STREAMS 0"),
+    *("ABORT 0", "ABORT 45"),
+)
 NEAR_THE_WRAPS = {
     "first_ticket": (1 << 32) - 20,
     "first_clock": (1 << 32) - 1000,
@@ -137,6 +152,77 @@ def case(config, seed, cycles, mood="everything", resets=2, **first):
     )
 
 
+def play(config, mood, seed, cycles):
+    """Run the model alone in its surroundings until all has ended; the ledger looks on.
+
+    Returns
+    -------
+    Counter
+        How often each kind of thing happened.
+    """
+    chosen, outputs, seen = config_of(config), None, Counter()
+    model, books = Model(chosen), PathLedger(chosen, seen=seen)
+    around = PathTraffic(chosen, MOODS[mood], Random(seed), cycles)
+    for cycle in range(cycles + ENDS):
+        inputs = around.next(outputs)
+        outputs = model.outputs(inputs)
+        books.see(inputs, outputs)
+        if cycle > cycles + QUIET and outputs["idle"] and not books.open:
+            return seen
+        model.tick(inputs)
+    raise AssertionError(f"it does not end: {[one.ticket for one in books.open]}")
+
+
+@pytest.mark.parametrize("config", CONFIGS)
+def test_the_rules_alone_keep_the_books(config, seed):
+    play(config, "everything", seed, 300)
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("mood", MOODS)
+@pytest.mark.parametrize("config", (*CONFIGS, "tiny,queue_depth=64", "tiny,launch_waits=0"))
+def test_the_rules_alone_keep_the_books_for_long(config, mood, seed):
+    for number in range(4):
+        play(config, mood, f"{seed}/{number}", 4000)
+
+
+@pytest.mark.thorough
+def test_every_hard_case_happens(seed):
+    total = Counter()
+    for number in range(MOST):
+        total += play(SMALL, "everything", f"{seed}/{number}", ROUND)
+        if all(total[name] for name in NAMES):
+            break
+    require(NAMES, {name: total[name] for name in NAMES})
+
+
+#: A wrong rule each, and the part of the message that finds it.
+WRONG = {
+    "a mode that does not exist is accepted": (
+        Rewrite(Model, "_pack_checked", "Mode.YIELD", "7"),
+        r"answered \d+, not 56",
+    ),
+    "the dispatcher hears of no hold": (
+        Rewrite(Model, "_to_dispatcher", "return values", "return values | {'hold': 0}"),
+        "a block of a held stream|beside that of",
+    ),
+    "the queue hears of no release that is needed": (
+        Rewrite(launch_path, "_from_generator", 'indexed["needs_release"] or 0', "0"),
+        "it does not end",
+    ),
+}
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("wrong", WRONG)
+def test_the_books_find_a_wrong_rule(monkeypatch, wrong, seed):
+    change, says = WRONG[wrong]
+    plant(monkeypatch, [change])
+    with pytest.raises(AssertionError, match=says):
+        for number in range(24):
+            play(SMALL, "preempted", f"{seed}/{number}", ROUND)
+
+
 @pytest.mark.rule("launch_path", 15)
 def test_equals_its_model_on_amaranth(seed):
     run([case(SMALL, seed, 400, "usual", resets=1, **NEAR_THE_WRAPS)], "amaranth")
@@ -152,3 +238,32 @@ def test_equals_its_model_for_long(config, mood, seed):
 @pytest.mark.deep
 def test_equals_its_model_on_icarus(seed):
     run([case(SMALL, seed, 1500, **NEAR_THE_WRAPS)], "icarus")
+
+
+#: A wrong rule of the RTL each.
+WRONG_RTL = {
+    "waits travel at another pace than LaunchCheck": Rewrite(
+        LaunchPath, "_launch", "moves.eq(~check.o.valid | check.o.ready)", "moves.eq(1)"
+    ),
+    "a refused launch takes another priority's entry": Rewrite(
+        LaunchCheck, "_verdict", "_ANSWER", '("error", "argument")'
+    ),
+    "the queue hears of no release that is needed": Rewrite(
+        LaunchPath,
+        "_connect_generator",
+        "queue.needs_release.eq(generator.needs_release)",
+        "queue.needs_release.eq(0)",
+    ),
+    "the clock of the dispatcher stands": Rewrite(
+        LaunchPath, "_connect_dispatcher", "dispatcher.clock.eq(low)", "dispatcher.clock.eq(0)"
+    ),
+}
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("wrong", WRONG_RTL)
+def test_lockstep_finds_a_wrong_rule(monkeypatch, wrong, seed):
+    plant(monkeypatch, [WRONG_RTL[wrong]])
+    cases = [case(SMALL, seed + number, 2000, "crowded") for number in range(6)]
+    with pytest.raises(LockstepError):
+        run(cases, "amaranth", waves=False)

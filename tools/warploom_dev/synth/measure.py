@@ -27,12 +27,18 @@ KEPT_BUILDS: Final = 128
 DEVICE_LUT4: Final = {"25k": 24_288, "85k": 83_640}
 #: Blocks that may hold multipliers: those with LaunchCheck in them.
 MULTIPLYING: Final = ("FrontEnd", "LaunchCheck", "LaunchPath")
+#: Block memories of ResidentQueue, ResidentDispatcher and RecordQueue, by parts of cells' names.
+_QUEUE_MEMORIES: Final = ("words", "plan", "pairs", "facts", "records")
+_DISPATCHER_MEMORIES: Final = (
+    *("launch_rows", "free_slots", "running", "done", "first_times", "last_times", "places"),
+    *("line", "line_reported"),
+)
 #: Blocks that may hold block memory, by the parts of its cells' names that say which memory it is.
 MEMORIES: Final = {
     "IndexMemory": ("",),
     "IndexGenerator+IndexMemory": ("memory",),
     "KernelQueue": ("memories", "waits"),
-    "LaunchPath": ("memory", "memories", "waits", "records"),
+    "LaunchPath": ("memory", *_QUEUE_MEMORIES, *_DISPATCHER_MEMORIES),
     "FrontEnd": ("memory", "memories", "waits", "records"),
 }
 

@@ -6,7 +6,7 @@ from typing import Final
 from warploom_spec import STALL_CAUSES, Config, host_packets, layouts, queue_packets, sm_packets
 from warploom_spec.layouts import PLACES
 from warploom_spec.packet import Packet
-from warploom_spec.resident_packets import resident_block
+from warploom_spec.resident_packets import record_word, resident_block, resident_command
 from warploom_spec.timing import timing
 
 #: Port -> bits; a stream's valid and ready are counted with it.
@@ -167,6 +167,24 @@ def _kernel_queue(config: Config) -> Ports:
     }
 
 
+def _resident_sms(config: Config) -> Ports:
+    """The resident dispatcher's ports that LaunchPath hands on."""
+    table = _streams(config, order_swap=layouts.order_swap)
+    bits = timing(config).stall_counter_bits
+    return {
+        **({"order_swap": table["order_swap"]} if config.has_order_table else {}),
+        **{f"stall_{cause}": bits for cause in STALL_CAUSES if cause != "order"},
+        "offer": config.sms,
+        "block": resident_block(config).bits,
+        "words": layouts.launch_words(config).bits,
+        "report": config.sms * _streams(config, report=layouts.block_report)["report"],
+        "kill": 1 << config.stream_bits,
+        "enable": config.sms,
+        "lost": config.sms,
+        "no_sm": 1,
+    }
+
+
 def _launch_path(config: Config) -> Ports:
     packets = queue_packets
     indices = {
@@ -177,12 +195,27 @@ def _launch_path(config: Config) -> Ports:
         **dict.fromkeys(("decided_valid", "done_valid"), 1),
     }
     return {
-        **_streams(config, launch=packets.queued_launch, abort=packets.launch_abort),
-        **_queue_pulses(config),
-        **_sms(config),
+        **_streams(
+            config,
+            launch=packets.queued_launch,
+            abort=packets.launch_abort,
+            command=resident_command,
+        ),
+        **_signals(
+            config,
+            answer=packets.queue_answer,
+            command_answer=packets.queue_code,
+            abort_answer=packets.queue_code,
+            killed=packets.queue_stream,
+            timeline=packets.timeline_step,
+            record=record_word,
+        ),
+        **_resident_sms(config),
         **_error(config, "dispatch_"),
         **(indices if config.makes_indices else {}),
         **dict.fromkeys(("pop", "soft_reset_active", "restart", "idle"), 1),
+        "clear_stream": config.stream_bits + 2,
+        "records_left": 1,
         "tables": config.max_tables,
         "room": 1 << config.priority_bits,
         "launch_timeout": 32,
