@@ -39,6 +39,11 @@ class Script:
         Cycles from each offer to the block's report; None: only `report` reports.
     answer : int
         With ``length``: cycles from ``kill`` to the report of a block that it ends.
+
+    Attributes
+    ----------
+    endless : set of int
+        Streams whose blocks end only if they are killed.
     """
 
     def __init__(self, config=TINY, *, length=None, answer=2):
@@ -61,6 +66,7 @@ class Script:
         self._usual = values
         self._cycle, self._inputs = 0, {}
         self._priorities, self._room = deque(), 0
+        self.endless = set()
 
     def at(self, cycle, **values):
         """Set inputs of one cycle."""
@@ -149,7 +155,8 @@ class Script:
         last = self._cycle - 1
         if outputs["offer"]:
             block = self._block.unpack(outputs["block"])
-            one = [block["stream"], block["slot"], last + self._length, BlockStatus.OK]
+            ends = 1 << 40 if block["stream"] in self.endless else last + self._length
+            one = [block["stream"], block["slot"], ends, BlockStatus.OK]
             self._running[outputs["offer"].bit_length() - 1].append(one)
         for running in self._running:
             for one in running:

@@ -49,7 +49,7 @@ MOODS = {
     ),
 }
 #: Cycles in which everything that is here comes to its end; and with nothing new at least.
-ENDS, QUIET = 20_000, 50
+ENDS, QUIET = 60_000, 50
 #: Rounds of so many cycles after which a case that has not happened is said to happen never.
 ROUND, MOST = 2000, 40
 #: Cases that happen.
