@@ -74,3 +74,16 @@ def test_the_pages_list_every_packet():
     pages = ("kernel_queue.md", "launch_path.md")
     text = "".join((folder / page).read_text() for page in pages)
     assert all(f"`{name}`" in text for name in PACKET_BITS)
+
+
+@pytest.mark.rule("launch_path", 6)
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_launch_has_no_bits_for_what_does_not_exist(name):
+    """Neither a pair k >= W, nor a stream beyond S, nor a priority beyond P."""
+    config = preset(name)
+    bits = {field.name: field.bits for field in queue_packets.queued_launch(config).fields}
+    pairs = {each for each in bits if each.startswith("wait")}
+    parts = ("valid", "stream", "count")
+    assert pairs == {f"wait{k}_{part}" for k in range(config.launch_waits) for part in parts}
+    streams = {bits["stream"], *(bits[each] for each in pairs if each.endswith("stream"))}
+    assert streams == {config.stream_bits} and bits["priority"] == config.priority_bits
