@@ -5,13 +5,14 @@ from typing import Final
 #: Page -> property -> rules. A property of another bench of the block has the bench before it.
 PROPERTY_RULES: Final[dict[str, dict[str, tuple[int, ...]]]] = {
     "block_at_a_time": {
-        "block_at_a_time.one_report": (4,),
-        "block_at_a_time.one_block": (1,),
-        "block_at_a_time.none_lost": (1, 2, 3),
+        "block_at_a_time.one_report": (1, 4),
+        "block_at_a_time.runs_once": (1, 2),
         "block_at_a_time.its_own": (2,),
-        "block_at_a_time.kill": (1, 3),
+        "block_at_a_time.words": (2,),
+        "block_at_a_time.kill": (3,),
         "block_at_a_time.in_reset": (2, 3),
-        "block_at_a_time.status": (1, 3),
+        "block_at_a_time.never_begins": (1,),
+        "block_at_a_time.status": (3, 4),
     },
     "block_dispatcher": {
         "block_dispatcher.records": (36,),

@@ -2,126 +2,195 @@
 
 from typing import Any, Final
 
-from amaranth.hdl import Mux
+from amaranth.hdl import Array, Mux
 
-from warploom.sm_side import BlockAtATime
+from warploom.sm_side import BlockAtATime, OfferQueue
 from warploom_dev.formal.formal_bench import FormalBench
 from warploom_dev.planted import Change
 from warploom_spec import BlockStatus, Config
 
-CONFIG: Final = Config(block_slots=4, max_threads=64, index_memory_warps=0)
+CONFIG: Final = Config(block_slots=2, max_threads=64, index_memory_warps=0, stream_bits=1)
+_SLOTS: Final = range(CONFIG.block_slots)
 
-#: Seeded bugs in the block's source. ``lost_kill``: a block that is offered while its place is
-#: killed is not reported. ``early_start``: the reset falls with the offer. ``eager``: a block is
-#: taken while another one runs. ``kill_wins``: a kill wins over `done`. ``kill_unseen``: a kill
-#: does not end a block. ``threads_later``: `thread_count` follows the launch words.
+#: Seeded bugs. ``early_start``: the reset falls with the offer. ``twice``: a block that is taken
+#: goes on waiting. ``of_the_bus``: what runs is the block on the bus. ``kill_wins``: a kill wins over `done`. ``kill_unseen``: a kill does not end a
+#: block. ``other_words``: the words are those of stream 0. ``eager``: a killed block runs.
+#: ``eager_drop``: any kill drops any block that waits.
 PLANTED: Final = {
-    bug: Change(BlockAtATime, "elaborate", old, new)
-    for bug, old, new in (
-        ("lost_kill", "report.valid.eq(killed)", "report.valid.eq(0)"),
+    bug: Change(owner, method, old, new)
+    for bug, owner, method, old, new in (
         (
             "early_start",
+            BlockAtATime,
+            "elaborate",
             "core_reset.eq(~self.start)",
-            "core_reset.eq(~self.start & ~self.offer.valid)",
+            "core_reset.eq(~self.start & ~self.offer)",
         ),
-        ("eager", "self.offer.ready.eq(~self.start)", "self.offer.ready.eq(1)"),
-        ("kill_wins", "Mux(self.done, status,", "Mux(self.done & ~killed, status,"),
-        ("kill_unseen", "with m.If(self.done | killed):", "with m.If(self.done):"),
         (
-            "threads_later",
-            "with m.If(self.start):",
-            "m.d.sync += self.thread_count.eq(threads)\n    with m.If(self.start):",
+            "twice",
+            OfferQueue,
+            "elaborate",
+            "waiting & ~(takes << front) & ~drop",
+            "waiting & ~drop",
+        ),
+        (
+            "of_the_bus",
+            BlockAtATime,
+            "elaborate",
+            "running.eq(queue.first)",
+            "running.eq(self.block)",
+        ),
+        (
+            "kill_wins",
+            BlockAtATime,
+            "elaborate",
+            "Mux(self.done, status,",
+            "Mux(self.done & ~self.kill.bit_select(running.stream, 1), status,",
+        ),
+        (
+            "kill_unseen",
+            BlockAtATime,
+            "elaborate",
+            "(self.done | self.kill.bit_select(running.stream, 1))",
+            "self.done",
+        ),
+        (
+            "other_words",
+            BlockAtATime,
+            "elaborate",
+            "asked[0].eq(self.running.stream)",
+            "asked[0].eq(0)",
+        ),
+        (
+            "eager",
+            BlockAtATime,
+            "elaborate",
+            "~self.start & ~self.kill.bit_select(queue.first.stream, 1)",
+            "~self.start",
+        ),
+        (
+            "eager_drop",
+            OfferQueue,
+            "_drop",
+            "self.kill.bit_select(streams.now(look), 1)",
+            "self.kill.any()",
         ),
     )
 }
 
 
 def bench(fault: str | None = None) -> FormalBench:
-    """Return the bench; every input is free."""
-    b = FormalBench("block_at_a_time", CONFIG, "whole: 4 block slots, 64 threads", fault, PLANTED)
+    """Return the bench; it follows a slot, which may be any one."""
+    b = FormalBench("block_at_a_time", CONFIG, "2 block slots, 2 streams", fault, PLANTED)
     dut: Any = BlockAtATime(CONFIG)
-    b.drive(dut)
-    offer, report = dut.offer, dut.report
-    transfer = b.value(offer.valid & offer.ready, "transfer")
-    # The last block that transferred, its threads then, and whether it is not reported yet.
-    out, ran = b.register(1, "out"), b.register(1, "ran")
-    block, threads = b.register(offer.payload.shape(), "block"), b.register(7, "threads")
-    given = Mux(offer.payload.place, dut.words[1].threads, dut.words[0].threads)
-    b.m.d.sync += [out.eq(transfer | (out & ~report.valid)), ran.eq(dut.start)]
-    with b.m.If(transfer):
-        b.m.d.sync += [block.eq(offer.payload), threads.eq(given)]
+    b.drive(dut, block={"stream": 1, "slot": 1, "bx": 1}, words={"threads": 0b11})
+    slot = b.constant(CONFIG.slot_bits, "slot")
+    report = b.value(dut.report.valid & b.inputs["report__ready"], "report")
+    # Which slots have a block that is not reported; the followed one's block and its threads.
+    out = [b.register(1, f"out_{s}") for s in _SLOTS]
+    for s in _SLOTS:
+        b.m.d.sync += out[s].eq(
+            (dut.offer & (dut.block.slot == s))
+            | (out[s] & ~(report & (dut.report.payload.slot == s)))
+        )
+    b.assume(
+        "slot",
+        "a block comes only into a slot whose last block was reported",
+        ~dut.offer | ~Array(out)[dut.block.slot],
+        source="block_dispatcher.slot",
+    )
+    comes = b.value(dut.offer & (dut.block.slot == slot), "comes")
+    runs = b.value(dut.start & (dut.running.slot == slot), "runs")
+    reported = b.value(report & (dut.report.payload.slot == slot), "reported")
+    mine = b.value(Array(out)[slot], "mine")
+    # Whether the block has run, and how it ended: nothing yet, by itself, or by a kill.
+    block, ran = b.register(dut.block.shape(), "block"), b.register(1, "ran")
+    threads = b.register(CONFIG.threads_bits, "threads")
+    over, status = b.register(1, "over"), b.register(2, "status")
+    kill = b.value(dut.kill.bit_select(block.stream, 1), "kill")
+    was_killed = b.register(1, "was_killed")
+    b.assume(
+        "words",
+        "a stream's words are the same until its blocks are reported",
+        ~(dut.offer & mine & (dut.block.stream == block.stream)) | (dut.words.threads == threads),
+        source="block_dispatcher.own",
+    )
+    with b.m.If(comes):
+        b.m.d.sync += threads.eq(dut.words.threads)
+        b.m.d.sync += [block.eq(dut.block), ran.eq(0), over.eq(0), was_killed.eq(0)]
+    with b.m.Else():
+        b.m.d.sync += [ran.eq(ran | runs), was_killed.eq(was_killed | kill)]
+        with b.m.If(runs & (dut.done | kill)):
+            ended = Mux(dut.fault, BlockStatus.FAULT, BlockStatus.OK)
+            b.m.d.sync += [over.eq(1), status.eq(Mux(dut.done, ended, BlockStatus.KILLED))]
     b.check(
         "one_report",
-        "a block is reported once, with its slot, and nothing is reported that was not taken",
-        ~report.valid | (out & (report.payload.slot == block.slot)),
-        fault="eager",
-        cover=("one is reported while the next one is taken", report.valid & transfer),
+        "a block is reported once, with its slot, after it has run, or without if it was killed",
+        ~reported | (mine & ~runs & (over | (~ran & was_killed))),
+        fault="eager_drop",
+        cover=("one is reported that never ran", reported & ~ran),
     )
     b.check(
-        "one_block",
-        "no block is taken while one runs: the last one is reported, in this cycle at the latest",
-        ~transfer | ~out | report.valid,
-        fault="eager",
-        cover=("a block waits while another one runs", offer.valid & ~transfer & dut.start),
-    )
-    b.check(
-        "none_lost",
-        "a block that was taken runs until it is reported, and nothing else runs",
-        dut.start == (out & ~report.valid),
-        fault="lost_kill",
-        cover=("a block is reported that never ran", report.valid & ~ran),
+        "runs_once",
+        "a block runs only once, from its offer to its report",
+        ~runs | (mine & ~over),
+        fault="twice",
+        cover=("the other slot's block runs while it waits", mine & ~ran & dut.start & ~runs),
     )
     b.check(
         "its_own",
-        "`block` and `thread_count` are those of the block that runs, as they were when it came",
-        ~dut.start | ((dut.block == block) & (dut.thread_count == threads)),
-        fault="threads_later",
-        cover=("its place has other words by now", dut.start & (_threads(dut, block) != threads)),
+        "`running` is the block as it came",
+        ~runs | (dut.running == block),
+        fault="of_the_bus",
+        cover=("it runs while another one comes", runs & dut.offer),
     )
-    _state_kill(b, dut, transfer)
-    return b.close()
+    b.check(
+        "words",
+        "`running_words` are those of its offer",
+        ~runs | (dut.running_words.threads == threads),
+        fault="other_words",
+        cover=("the bus has others", runs & (dut.words.threads != threads)),
+    )
+    return _state_kill(b, dut, runs, reported, over, status)
 
 
-def _threads(dut: Any, block: Any) -> Any:
-    return Mux(block.place, dut.words[1].threads, dut.words[0].threads)
-
-
-def _state_kill(b: FormalBench, dut: Any, transfer: Any) -> None:
+def _state_kill(
+    b: FormalBench, dut: Any, runs: Any, reported: Any, over: Any, status: Any
+) -> FormalBench:
     """State what ends a block, and how it is reported."""
-    report = dut.report
-    place = Mux(dut.start, dut.block.place, dut.offer.payload.place)
-    kill = b.value(dut.kill.bit_select(place, 1), "kill")
-    ended = b.before(dut.start & dut.done, "ended")
-    killed = b.before((dut.start | transfer) & kill, "killed")
-    failed, was = b.before(dut.fault, "failed"), b.before(dut.start, "was")
+    kill = b.value(dut.kill.bit_select(dut.running.stream, 1), "kills_it")
+    ended = b.before(dut.start & (dut.done | kill), "ended")
+    was = b.before(dut.start, "was")
     b.check(
         "kill",
-        "in the cycle after a kill of its place a block is reported, and the core is in reset",
-        ~killed | (report.valid & dut.core_reset),
+        "in the cycle after `done` or a kill of its stream the core is in reset",
+        ~ended | dut.core_reset,
         fault="kill_unseen",
-        cover=("a block that ran is killed", killed & was),
+        cover=("a block that ran is killed", b.before(dut.start & kill & ~dut.done, "killed")),
     )
     b.check(
         "in_reset",
         "the core is in reset in each cycle in which no block runs, so once between two blocks",
-        (dut.core_reset == ~dut.start) & ~(was & (ended | killed) & dut.start),
+        (dut.core_reset == ~dut.start) & ~(was & ended & dut.start),
         fault="early_start",
         cover=("a block runs in the second cycle after another", dut.start & _gap(b, dut)),
     )
+    killed_before = b.before(dut.kill, "kill_before").bit_select(dut.running.stream, 1)
+    b.check(
+        "never_begins",
+        "a block does not begin to run in the cycle after a kill of its stream",
+        ~(dut.start & ~was & killed_before),
+        fault="eager",
+        cover=("a block begins while another stream is killed", dut.start & ~was & dut.kill.any()),
+    )
     b.check(
         "status",
-        "a block ends by `done`, `FAULT` with `fault` and else `OK`, or by a kill, `KILLED`",
-        ~report.valid
-        | (
-            (ended | killed)
-            & (
-                report.payload.status
-                == Mux(ended, Mux(failed, BlockStatus.FAULT, BlockStatus.OK), BlockStatus.KILLED)
-            )
-        ),
+        "a block that ran ends by `done`, `FAULT` with `fault` and else `OK`, or by a kill",
+        ~(reported & over) | (dut.report.payload.status == status),
         fault="kill_wins",
-        cover=("one fails while it is killed", report.valid & ended & killed & failed),
+        cover=("one fails", reported & over & (status == BlockStatus.FAULT)),
     )
+    return b.close()
 
 
 def _gap(b: FormalBench, dut: Any) -> Any:

@@ -3,13 +3,12 @@
 from dataclasses import dataclass
 from typing import Any, Final
 
-from amaranth.hdl import Array, Cat, Mux, Value
+from amaranth.hdl import Array, Mux, Value
 
 from warploom.sm_side import BlockToWarps
 from warploom_dev.formal.formal_bench import THE_CORE, FormalBench
 from warploom_dev.planted import Change
 from warploom_spec import BlockStatus, Config, timing
-from warploom_spec.layouts import PLACES
 
 CONFIG: Final = Config(
     block_slots=2, warp_size=8, warp_slots=4, max_threads=24, index_memory_warps=4
@@ -17,8 +16,8 @@ CONFIG: Final = Config(
 
 #: Seeded bugs in the block's source. ``repeats``: each warp has the number 0. ``one_less``: a
 #: block's last warp is left out. ``kill_unseen``: a kill drops nothing. ``full``: every warp is
-#: full. ``wrong_place``: ends are compared with the other place's warps. ``forgets``: of two ends
-#: in a row one counts. ``keeps_status``: a slot's status stays for the next block.
+#: full. ``wrong_total``: every block has one warp. ``forgets``: of two ends in a row one counts.
+#: ``keeps_status``: a slot's status stays for the next block.
 PLANTED: Final = {
     bug: Change(BlockToWarps, method, old, new)
     for bug, method, old, new in (
@@ -31,7 +30,12 @@ PLANTED: Final = {
             "self.warp.valid.eq(1)",
         ),
         ("full", "_hand_on", "(~last).replicate", "(~last | 1).replicate"),
-        ("wrong_place", "_count", "Mux(place.data,", "Mux(~place.data,"),
+        (
+            "wrong_total",
+            "_count",
+            "totals_write.data.eq(self.words.warps)",
+            "totals_write.data.eq(1)",
+        ),
         ("forgets", "_count", "counted_valid & (counted.slot == end.slot)", "0"),
         (
             "keeps_status",
@@ -51,11 +55,11 @@ class _Held:
     boot: Value
     holds: Value
     dropping: Value
-    #: The block, its warps, how many of them were handed on, and its launch words.
+    #: The block, its warps, how many of them were handed on, and the last one's lanes.
     block: Any
     warps: Value
     number: Value
-    words: Any
+    last_mask: Value
     #: What happens: a block is taken, a warp transfers, warps are dropped.
     takes: Value
     moves: Value
@@ -68,9 +72,8 @@ def bench(fault: str | None = None) -> FormalBench:
         "block_to_warps", CONFIG, "2 block slots, 3 warps, W = 8, 4 rows", fault, PLANTED
     )
     dut: Any = BlockToWarps(CONFIG)
-    free = {"place": 1, "slot": 1, "bx": 1, "index_address": 0b11, "index_warps": 0b11}
-    words = {"warps": 0b11, "last_mask": 0b11}
-    b.drive(dut, offer__payload=free, words__0=words, words__1=words)
+    free = {"stream": 1, "slot": 1, "bx": 1, "index_address": 0b11}
+    b.drive(dut, offer__payload=free, words={"warps": 0b11, "last_mask": 0b11})
     held = _follow(b, dut)
     slot = b.constant(CONFIG.slot_bits, "slot")
     _state_warps(b, dut, held)
@@ -92,24 +95,22 @@ def _follow(b: FormalBench, dut: Any) -> _Held:
     takes = b.value(dut.offer.valid & dut.offer.ready, "takes")
     moves = b.value(dut.warp.valid & b.inputs["warp__ready"], "moves")
     drops = b.value(dropping & ~b.inputs["ended_valid"], "drops")
-    given = _of_place(b, offer.place, dut.words, "given")
+    given, last_mask = dut.words, b.register(CONFIG.warp_size, "last_mask")
     with b.m.If(takes):
         b.m.d.sync += [holds.eq(1), block.eq(offer), warps.eq(given.warps), number.eq(0)]
-        b.m.d.sync += dropping.eq(dut.kill.bit_select(offer.place, 1))
+        b.m.d.sync += dropping.eq(dut.kill.bit_select(offer.stream, 1))
+        b.m.d.sync += last_mask.eq(given.last_mask)
     with b.m.If(moves):
         last = number + 1 == warps
         b.m.d.sync += [number.eq(number + 1), holds.eq(~last)]
-        b.m.d.sync += dropping.eq(~last & dut.kill.bit_select(block.place, 1))
+        b.m.d.sync += dropping.eq(~last & dut.kill.bit_select(block.stream, 1))
     with b.m.If(drops):
         b.m.d.sync += [holds.eq(0), dropping.eq(0)]
 
     out = [b.register(1, f"out_{s}") for s in range(CONFIG.block_slots)]
-    place = [b.register(1, f"place_{s}") for s in range(CONFIG.block_slots)]
     for s in range(CONFIG.block_slots):
         mine = takes & (offer.slot == s)
-        b.m.d.sync += out[s].eq(mine | (out[s] & ~_reports(dut, s)))
-        with b.m.If(mine):
-            b.m.d.sync += place[s].eq(offer.place)
+        b.m.d.sync += out[s].eq(mine | (out[s] & ~_over(dut, s)))
     b.assume(
         "slot",
         "a block comes only into a slot whose last block was reported",
@@ -122,28 +123,12 @@ def _follow(b: FormalBench, dut: Any) -> _Held:
         ~dut.offer.valid | (given.warps != 0),
         source="launch_path.handed_fits",
     )
-    kept = []
-    for p in range(PLACES):
-        resident = Cat(o & (at == p) for o, at in zip(out, place, strict=True)).any()
-        same = Value.cast(dut.words[p]) == b.before(dut.words[p], f"words_{p}")
-        kept.append(b.value(~resident | same, f"keeps_{p}"))
-    b.assume(
-        "words",
-        "a place's launch words stay until its blocks are reported",
-        Cat(kept).all(),
-        source="block_dispatcher.own",
-    )
-    words = _of_place(b, block.place, dut.words, "held_words")
-    return _Held(boot, holds, dropping, block, warps, number, words, takes, moves, drops)
+    return _Held(boot, holds, dropping, block, warps, number, last_mask, takes, moves, drops)
 
 
-def _of_place(b: FormalBench, place: Value, words: Any, name: str) -> Any:
-    return b.value(Mux(place, words[1].as_value(), words[0].as_value()), name, words[0].shape())
-
-
-def _reports(dut: Any, slot: Any) -> Value:
-    reports: Value = dut.report.valid & (dut.report.payload.slot == slot)
-    return reports
+def _over(dut: Any, slot: Any) -> Value:
+    over: Value = dut.over_valid & (dut.over.slot == slot)
+    return over
 
 
 def _state_warps(b: FormalBench, dut: Any, held: _Held) -> None:
@@ -164,10 +149,10 @@ def _state_warps(b: FormalBench, dut: Any, held: _Held) -> None:
         cover=("a drop waits for an end", held.dropping & ~held.drops),
     )
     new = b.first(dut.warp, "warp")
-    killed = b.before(dut.kill, "was_killed").bit_select(held.block.place, 1)
+    killed = b.before(dut.kill, "was_killed").bit_select(held.block.stream, 1)
     b.check(
         "kill",
-        "no warp is new in the cycle after a kill of its place",
+        "no warp is new in the cycle after a kill of its stream",
         ~(new & killed),
         fault="kill_unseen",
         cover=("a warp was handed on, one is dropped", held.drops & (held.number == 1)),
@@ -186,10 +171,7 @@ def _state_fields(b: FormalBench, dut: Any, held: _Held, slot: Value) -> None:
         "a warp has its block's slot, all lanes or those of the last warp, and its row of indices",
         ~shown
         | (
-            (warp.slot == slot)
-            & (warp.mask == Mux(last, held.words.last_mask, full))
-            & (warp.row == row)
-            & (warp.indices == (held.number < held.block.index_warps))
+            (warp.slot == slot) & (warp.mask == Mux(last, held.last_mask, full)) & (warp.row == row)
         ),
         fault="full",
         cover=("the last of two warps has a lane", shown & last & (warp.warp == 1) & warp.mask[0]),
@@ -213,7 +195,7 @@ def _state_end(b: FormalBench, dut: Any, held: _Held, slot: Value) -> None:
         source=THE_CORE,
     )
     out, status = b.register(1, "out"), b.register(2, "status")
-    reported = b.value(_reports(dut, slot), "reported")
+    reported = b.value(_over(dut, slot), "reported")
     b.m.d.sync += out.eq(taken | (out & ~reported))
     drops = b.value(held.drops & mine, "drops_mine")
     with b.m.If(taken):
@@ -228,16 +210,17 @@ def _state_end(b: FormalBench, dut: Any, held: _Held, slot: Value) -> None:
         b.m.d.sync += counted.eq(Mux(taken, 0, counted + ~counted.all()))
     b.check(
         "one_report",
-        "a block is reported once: all its warps were handed on or dropped, and have ended",
+        "a block is over once: all its warps were handed on or dropped, and have ended",
         ~reported | over,
-        fault="wrong_place",
+        fault="wrong_total",
         cover=("three warps ended one by one", reported & (counted == 3)),
     )
-    late = timing(CONFIG).warps_end
+    # The report itself stands in the queue a cycle later.
+    late = timing(CONFIG).warps_end - 1
     b.check(
         "reported",
-        f"a block is reported {late} cycles after its last end",
-        ~b.past(over & ~reported, late - 1, "over") | reported,
+        "a block is over a cycle after its last end",
+        ~over | reported,
         fault="forgets",
         cover=("the last two ends came in a row", reported & _in_a_row(b, ended, late)),
         slow=True,
@@ -245,8 +228,8 @@ def _state_end(b: FormalBench, dut: Any, held: _Held, slot: Value) -> None:
     worst = Mux(status[0], BlockStatus.FAULT, status & BlockStatus.KILLED)
     b.check(
         "status",
-        "a report has the worst status of the block's ends, and of no other block's",
-        ~reported | (dut.report.payload.status == worst),
+        "its status is the worst of the block's ends, and of no other block's",
+        ~reported | (dut.over.status == worst),
         fault="keeps_status",
         cover=("a warp failed, others were dropped", reported & status.all() & (counted == 1)),
     )

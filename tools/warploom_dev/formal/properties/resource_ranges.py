@@ -9,7 +9,6 @@ from warploom.sm_side import ResourceRanges
 from warploom_dev.formal.formal_bench import FormalBench
 from warploom_dev.planted import Change
 from warploom_spec import Config, timing
-from warploom_spec.layouts import PLACES
 from warploom_spec.resources import RANGED
 
 CONFIG: Final = Config(
@@ -24,7 +23,9 @@ _SLOTS: Final = range(CONFIG.block_slots)
 #: Blocks that came and have not left, at most.
 _MOST: Final = timing(CONFIG).ranges
 #: Free bits of what is offered, and of its launch words.
-_OFFER: Final = {"place": 1, "slot": 1, "bx": 1}
+_OFFER: Final = {"stream": 1, "slot": 1, "bx": 1}
+#: Streams that have blocks here.
+_STREAMS: Final = range(2)
 _WORDS: Final = {"warps": 1, "warp_registers": 0b11, "shared": 1}
 #: Cycles that are searched of what is not proved for all time.
 _BOUND: Final = 14
@@ -62,11 +63,7 @@ class _Blocks:
         offer, shown = dut.offer.payload, dut.o.payload
         self.takes = b.value(dut.offer.valid & dut.offer.ready, "takes")
         self.gives = b.value(dut.o.valid & b.inputs["o__ready"], "gives")
-        words = b.value(
-            Mux(offer.place, dut.words[1].as_value(), dut.words[0].as_value()),
-            "given",
-            dut.words[0].shape(),
-        )
+        words = dut.words
         #: What the block that is offered needs of each resource.
         self.needs = []
         for resource in RANGED:
@@ -75,11 +72,11 @@ class _Blocks:
             need = amount * words.warps if resource.field.of_warp else amount
             self.needs.append(b.value(need, f"needs_{resource.name}"))
         # Of each slot: whether its block is taken and not reported, handed on and not reported, has
-        # ranges; its place, its size, its first units.
+        # ranges; its stream, its size, its first units.
         self.out = [b.register(1, f"out_{s}") for s in _SLOTS]
         self.given = [b.register(1, f"given_{s}") for s in _SLOTS]
         self.ranged = [b.register(1, f"ranged_{s}") for s in _SLOTS]
-        self.place = [b.register(1, f"place_{s}") for s in _SLOTS]
+        self.stream = [b.register(1, f"stream_{s}") for s in _SLOTS]
         widths = [r.capacity(CONFIG).bit_length() for r in RANGED]
         self.size = [[b.register(n, f"size_{s}_{k}") for k, n in enumerate(widths)] for s in _SLOTS]
         self.first = [
@@ -89,7 +86,7 @@ class _Blocks:
         self.offered = Cat(need[:n] for need, n in zip(self.needs, widths, strict=True))
         #: The first units of the block at `o`, and whether it may use them.
         self.firsts = [shown[f"{r.name}_first"] for r in RANGED]
-        self.uses = b.value(~dut.kill.bit_select(shown.place, 1), "uses")
+        self.uses = b.value(~dut.kill.bit_select(shown.stream, 1), "uses")
         report = b.inputs["report_valid"]
         for s in _SLOTS:
             reported = b.value(report & (dut.report.slot == s), f"reported_{s}")
@@ -101,17 +98,17 @@ class _Blocks:
                 self.ranged[s].eq(((goes & self.uses) | self.ranged[s]) & ~reported),
             ]
             with b.m.If(comes):
-                b.m.d.sync += self.place[s].eq(offer.place)
+                b.m.d.sync += self.stream[s].eq(offer.stream)
                 b.m.d.sync += Cat(self.size[s]).eq(self.offered)
             with b.m.If(goes):
                 b.m.d.sync += Cat(self.first[s]).eq(Cat(self.firsts))
-        #: Whether a place has a block that is out.
+        #: Whether a stream has a block that is out.
         self.has = [
             b.value(
-                Cat(o & (at == p) for o, at in zip(self.out, self.place, strict=True)).any(),
+                Cat(o & (at == p) for o, at in zip(self.out, self.stream, strict=True)).any(),
                 f"has_{p}",
             )
-            for p in range(PLACES)
+            for p in _STREAMS
         ]
 
     def assume(self) -> None:
@@ -136,7 +133,7 @@ class _Blocks:
             )
         reported = dut.report.slot
         same = [
-            ~self.out[s] | (self.place[s] != offer.place) | (Cat(self.size[s]) == self.offered)
+            ~self.out[s] | (self.stream[s] != offer.stream) | (Cat(self.size[s]) == self.offered)
             for s in _SLOTS
         ]
         b.assume(
@@ -153,23 +150,13 @@ class _Blocks:
             | ((reported < len(_SLOTS)) & (Array(self.given)[reported] | at_o)),
             source="block_to_warps.one_report",
         )
-        kills, older = [], []
-        for p in range(PLACES):
+        kills = []
+        for p in _STREAMS:
             fell = b.before(dut.kill[p], f"kill_{p}") & ~dut.kill[p]
             kills.append(b.value(~self.has[p] | ~fell, f"keeps_kill_{p}"))
-            # Whether the other place's launch has come while blocks of this one were out.
-            last = b.register(1, f"last_{p}")
-            b.m.d.sync += last.eq((last | (self.takes & (offer.place != p))) & self.has[p])
-            older.append(b.value(~dut.offer.valid | (offer.place != p) | ~last, f"older_{p}"))
-        b.assume(
-            "older",
-            "a launch has no block any more once a younger launch has one",
-            Cat(older).all(),
-            source="block_dispatcher.leftover",
-        )
         b.assume(
             "kill",
-            "a place's kill stays until its blocks are reported",
+            "a stream's kill stays until its blocks are reported",
             Cat(kills).all(),
             source="block_dispatcher_end.kill",
         )
@@ -180,7 +167,7 @@ def bench(fault: str | None = None) -> FormalBench:
     size = "2 block slots, 1 warp, 2 register units, 1 of shared memory"
     b = FormalBench("resource_ranges", CONFIG, size, fault, PLANTED)
     dut: Any = ResourceRanges(CONFIG)
-    b.drive(dut, offer__payload=_OFFER, words__0=_WORDS, words__1=_WORDS)
+    b.drive(dut, offer__payload=_OFFER, words=_WORDS)
     blocks = _Blocks(b, dut)
     blocks.assume()
     _state_ranges(b, dut, blocks)
@@ -298,7 +285,7 @@ def _state_rate(b: FormalBench, dut: Any, blocks: _Blocks) -> None:
 def _state_waiting(b: FormalBench, dut: Any, blocks: _Blocks) -> None:
     """State when a block is held back."""
     # With the block that comes in this cycle.
-    comes = [blocks.takes & (dut.offer.payload.place == p) for p in range(PLACES)]
+    comes = [blocks.takes & (dut.offer.payload.stream == p) for p in _STREAMS]
     both = b.value(Cat(h | c for h, c in zip(blocks.has, comes, strict=True)).all(), "both")
     # Decisions see a report so late; a row without blocks covers units a cycle longer, and what is
     # decided shows a cycle later.
