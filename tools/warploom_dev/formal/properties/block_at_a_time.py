@@ -13,9 +13,9 @@ CONFIG: Final = Config(block_slots=2, max_threads=64, index_memory_warps=0, stre
 _SLOTS: Final = range(CONFIG.block_slots)
 
 #: Seeded bugs. ``early_start``: the reset falls with the offer. ``twice``: a block that is taken
-#: goes on waiting. ``of_the_bus``: what runs is the block on the bus. ``kill_wins``: a kill wins over `done`. ``kill_unseen``: a kill does not end a
-#: block. ``other_words``: the words are those of stream 0. ``eager``: a killed block runs.
-#: ``eager_drop``: any kill drops any block that waits.
+#: goes on waiting. ``of_the_bus``: what runs is the block on the bus. ``kill_wins``: a kill wins
+#: over `done`. ``kill_unseen``: a kill does not end a block. ``other_words``: the words are those
+#: of stream 0. ``eager``: a killed block runs. ``eager_drop``: any kill drops any block that waits.
 PLANTED: Final = {
     bug: Change(owner, method, old, new)
     for bug, owner, method, old, new in (
