@@ -39,6 +39,7 @@ WRONG = {
             ),
             Rewrite(Model, "_advance_reset", ENABLES, f"{ENABLES}\nself._irq_timeout = 0"),
         ),
+        (pytest.MonkeyPatch,),
     ),
     "a soft reset clears COMMAND_DONE": WrongRule(
         rules.test_soft_resets_keep_the_interrupt_s_registers_and_both_limits,
@@ -56,6 +57,7 @@ WRONG = {
                 f"{HAPPENS}\nself._happened.discard(Interrupt.COMMAND_DONE)",
             ),
         ),
+        (pytest.MonkeyPatch,),
     ),
     "a soft reset starts the count as it ends": WrongRule(
         rules.test_a_soft_reset_does_not_start_the_count,
