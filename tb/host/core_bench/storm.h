@@ -65,7 +65,6 @@ class Storm {
     void change() {
         left_ = random_.between(40, 400);
         SmBehaviour& sm = sms_.behaviour;
-        sm.ready = losing_ ? random_.one_of<double>({0.02, 0.3, 1.0}) : 0.5;
         sm.longest = random_.one_of<uint32_t>({1, 5, 60, 2000});
         sm.answer = losing_ ? random_.one_of<uint32_t>({1, 10, 60}) : 10;
         sm.fault = random_.one_of<double>({0.0, 0.0, 0.3});
@@ -144,7 +143,6 @@ class Storm {
     // SMs and cores keep to their pages from now on; what was silent is reported, or stays silent.
     void calm() {
         SmBehaviour calm;
-        calm.ready = random_.one_of<double>({0.4, 1.0});
         sms_.behaviour = calm;
         if (random_.chance(0.5)) sms_.repair();
         for (auto& unit : units_) {

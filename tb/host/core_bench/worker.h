@@ -306,6 +306,12 @@ class Worker : public Agent {
         if (c.kind == RUN && !c.code && c.parts) return check_run(code);
         uint32_t wanted = c.code | c.argument << 16;
         uint32_t ticket = 0, number = 0;
+        // The mailbox looks for room before LaunchCheck looks at what the launch asks for.
+        bool unchecked = c.kind == LAUNCH && c.code != WARPLOOM_ERROR_DISCONNECTED &&
+                         !(c.code == WARPLOOM_ERROR_FIELD_RANGE &&
+                           c.argument != WARPLOOM_LAUNCH_MODE_WORD);
+        bool no_room = code == WARPLOOM_ERROR_QUEUE_FULL || code == WARPLOOM_ERROR_COMPLETION_FULL;
+        if (unchecked && c.code && no_room) wanted = code;
         if (c.kind == LAUNCH && !c.code) {
             ticket = found_[WARPLOOM_SECTION_RESULT0_OFFSET];
             bool full = code == WARPLOOM_ERROR_QUEUE_FULL || code == WARPLOOM_ERROR_COMPLETION_FULL;
