@@ -75,7 +75,13 @@ class Config:
     priority_bits: int = _int(2, 1, 2, "Widths of these fields.")
     task_bits: int = _int(4, 1, 8, "Widths of these fields.")
     max_tables: int = _int(4, 1, 7, "Mapping tables; handle 0 means none.")
-    reference_bits: int = _int(4, 1, 8, "Width of a history entry's reference count.")
+    reference_bits: int = _int(
+        6,
+        1,
+        8,
+        "Width of a history entry's reference count, more than ``stream_bits``: each stream may "
+        "have a launch of the entry's shape.",
+    )
     kill_timeout: int = _int(
         1024,
         10,
@@ -142,6 +148,11 @@ class Config:
             size, most = getattr(self, cell), getattr(self, units)
             if size > most:
                 raise WarploomError(f"{cell} is {size!r}; legal: 1 to {most} ({units})")
+        if self.makes_indices and self.reference_bits <= self.stream_bits:
+            least = self.stream_bits + 1
+            raise WarploomError(
+                f"reference_bits is {self.reference_bits!r}; legal: {least} (stream_bits + 1) to 8"
+            )
         _check_choice("warp_size", self.warp_size, WARP_SIZES)
         _check_choice("policy", self.policy, POLICIES)
         _check_choice("reclaim", self.reclaim, RECLAIMS)

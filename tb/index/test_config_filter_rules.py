@@ -145,15 +145,6 @@ def test_a_shape_that_is_being_made_is_waited_for(block):
     assert decisions(seen) == [(4, 0), (23, 1)]
 
 
-@pytest.mark.rule("config_filter", 4)
-def test_a_count_at_its_highest_is_waited_for(block):
-    config = CONFIGS["one_entry"]
-    word = index_config(config, 0, FOUR)
-    seen = send(block, [word, word], releases=[0], config=config)
-    assert config.reference_bits == 1
-    assert decisions(seen, config) == [(4, 0), (43, 1)]
-
-
 # History
 
 
