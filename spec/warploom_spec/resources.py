@@ -164,14 +164,22 @@ def check_cells(config: Config) -> None:
     for resource in RANGED:
         units, cells = resource.cell_units(config), resource.cells(config)
         if cells > MOST_CELLS:
-            least = 1
-            while resource.capacity(config) // least > MOST_CELLS:
-                least *= 2
+            least = getattr(with_cells(config), resource.cell)
             raise WarploomError(
                 f"{resource.cell} is {units}: {cells} cells of {resource.label};"
                 f" legal for ResourceRanges: up to {MOST_CELLS} cells, with {resource.cell} ="
                 f" {least} or more"
             )
+
+
+def with_cells(config: Config) -> Config:
+    """Return a configuration with the smallest cells, its own or larger, for ResourceRanges."""
+    sizes = {}
+    for resource in RANGED:
+        sizes[resource.cell] = resource.cell_units(config)
+        while resource.capacity(config) // sizes[resource.cell] > MOST_CELLS:
+            sizes[resource.cell] *= 2
+    return dataclasses.replace(config, **sizes)
 
 
 def block_amounts(launch: Mapping[str, int], warps: int, config: Config) -> tuple[int, ...]:
