@@ -138,9 +138,11 @@ class ResourceRanges(wiring.Component):
 
     def _search(self, m: Module, searches: list[CellRuns], valid: Signal, leaves: Signal) -> Value:
         """Look for runs until each resource has one; return whether they are marked."""
-        searching, marking = Signal(), Signal()
+        searching = Signal()
+        marking = Signal()
         busy = Signal()
-        judged, finds = Signal(), Signal()
+        judged = Signal()
+        finds = Signal()
         look = Signal()
         m.d.comb += [
             busy.eq(Cat(search.busy for search in searches).any()),
@@ -164,7 +166,8 @@ class ResourceRanges(wiring.Component):
         """Keep each slot's cells; free those of the block that was reported a cycle ago."""
         runs = Cat(search.run for search in searches)
         m.submodules.runs = memory = Memory(shape=len(runs), depth=1 << len(slot), init=[])
-        write, read = memory.write_port(), memory.read_port(domain="comb")
+        write = memory.write_port()
+        read = memory.read_port(domain="comb")
         reported = Signal()
         reported_slot = Signal(len(slot))
         m.d.sync += [reported.eq(self.report_valid), reported_slot.eq(self.report.slot)]
