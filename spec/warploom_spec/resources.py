@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from warploom_spec.config import Config
 from warploom_spec.errors import EXPLANATIONS, ErrorCode, WarploomError
@@ -174,7 +174,7 @@ def check_cells(config: Config) -> None:
 
 def with_cells(config: Config) -> Config:
     """Return a configuration with the smallest cells, its own or larger, for ResourceRanges."""
-    sizes = {}
+    sizes: dict[str, Any] = {}
     for resource in RANGED:
         sizes[resource.cell] = resource.cell_units(config)
         while resource.capacity(config) // sizes[resource.cell] > MOST_CELLS:

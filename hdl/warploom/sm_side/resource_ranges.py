@@ -165,7 +165,8 @@ class ResourceRanges(wiring.Component):
     ) -> None:
         """Keep each slot's cells; free those of the block that was reported a cycle ago."""
         runs = Cat(search.run for search in searches)
-        m.submodules.runs = memory = Memory(shape=len(runs), depth=1 << len(slot), init=[])
+        memory: Memory = Memory(shape=len(runs), depth=1 << len(slot), init=[])
+        m.submodules.runs = memory
         write = memory.write_port()
         read = memory.read_port(domain="comb")
         reported = Signal()

@@ -35,7 +35,9 @@ OTHERS: Final = (
     "GridWalker",
 )
 #: Cells with which a block is measured that cannot have a cell for each unit.
-CELLS: Final = {"ResourceRanges": {"register_cell": 8, "shared_cell": 64}}
+CELLS: Final[dict[str, dict[str, Any]]] = {
+    "ResourceRanges": {"register_cell": 8, "shared_cell": 64}
+}
 #: Small blocks of which an SM has one.
 SM_SIDE: Final = ("ResourceRanges", "BlockToWarps", "BlockAtATime")
 
