@@ -182,8 +182,10 @@ def with_cells(config: Config) -> Config:
     return dataclasses.replace(config, **sizes)
 
 
-def block_amounts(launch: Mapping[str, int], warps: int, config: Config) -> tuple[int, ...]:
-    """Return what one block takes, in the order of `RESOURCES` and in whole cells.
+def block_amounts(
+    launch: Mapping[str, int], warps: int, config: Config | None = None
+) -> tuple[int, ...]:
+    """Return what one block takes, in the order of `RESOURCES`.
 
     Parameters
     ----------
@@ -191,8 +193,8 @@ def block_amounts(launch: Mapping[str, int], warps: int, config: Config) -> tupl
         Values of `AMOUNT_FIELDS`, among others.
     warps : int
         Warps of one block.
-    config : Config
-        How large a cell is.
+    config : Config or None
+        Says how large cells are: amounts are rounded up to whole ones. None: amounts in units.
     """
     amounts = []
     for resource in SM_RESOURCES:
@@ -201,7 +203,7 @@ def block_amounts(launch: Mapping[str, int], warps: int, config: Config) -> tupl
             amounts.append(warps if resource.name == "warps" else 1)
         else:
             units = launch[field.name] * (warps if field.of_warp else 1)
-            amounts.append(resource.in_cells(units, config))
+            amounts.append(resource.in_cells(units, config) if config else units)
     return tuple(amounts)
 
 
