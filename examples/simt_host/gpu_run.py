@@ -22,7 +22,7 @@ from warploom_sim.failure import ProgramError
 from warploom_spec import Config, WarploomError
 from warploom_spec.config import BLOCK_LIMITS
 from warploom_spec.launch import REGISTER_UNIT, SHARED_UNIT_BYTES
-from warploom_spec.resources import SM_RESOURCES, block_amounts, with_cells
+from warploom_spec.resources import SM_RESOURCES, block_amounts
 
 #: Cycles after which a launch without a record is aborted.
 LIMIT: Final = 2_000_000
@@ -108,7 +108,7 @@ def run_kernels(
     runs : sequence of KernelRun
         What is run.
     config : Config
-        The front end's. Its cells are made as large as ResourceRanges needs.
+        The front end's.
     simulator : str
         ``icarus`` or ``verilator``.
     folder : Path
@@ -123,7 +123,6 @@ def run_kernels(
     WarploomError
         If a launch does not fit the configuration's fields.
     """
-    config = with_cells(config)
     fields = [_launches(run, config) for run in runs]
     library = built_driver(config)
     waveform = simulators.waveform(simulator) if waves else None

@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from warploom_spec.config import Config
 from warploom_spec.errors import EXPLANATIONS, ErrorCode, WarploomError
@@ -139,8 +139,6 @@ BLOCK_AMOUNTS: Final = tuple(r for r in SM_RESOURCES if r.field and not r.field.
 RANGED: Final = tuple(r for r in SM_RESOURCES if r.cell)
 #: The one whose amount a launch gives by the warp.
 REGISTERS: Final = next(r for r in SM_RESOURCES if r.field and r.field.of_warp)
-#: Cells of one resource that ResourceRanges looks at, at most.
-MOST_CELLS: Final = 64
 #: The launch's fields that say what a block takes.
 AMOUNT_FIELDS: Final = tuple(r.field.name for r in SM_RESOURCES if r.field)
 #: Why no block is decided in a cycle; BlockDispatcher has a counter ``stall_<cause>`` for each.
@@ -151,35 +149,6 @@ STALL_CAUSES: Final = ("order", *RESOURCES[:5], "offer", *RESOURCES[5:])
 def capacities(config: Config) -> dict[str, int]:
     """Return how much of each resource one SM has."""
     return {resource.name: resource.capacity(config) for resource in SM_RESOURCES}
-
-
-def check_cells(config: Config) -> None:
-    """Demand that no resource has more cells than ResourceRanges looks at.
-
-    Raises
-    ------
-    WarploomError
-        Names the field of the cell's size, its value, the cells, and a size that does.
-    """
-    for resource in RANGED:
-        units, cells = resource.cell_units(config), resource.cells(config)
-        if cells > MOST_CELLS:
-            least = getattr(with_cells(config), resource.cell)
-            raise WarploomError(
-                f"{resource.cell} is {units}: {cells} cells of {resource.label};"
-                f" legal for ResourceRanges: up to {MOST_CELLS} cells, with {resource.cell} ="
-                f" {least} or more"
-            )
-
-
-def with_cells(config: Config) -> Config:
-    """Return a configuration with the smallest cells, its own or larger, for ResourceRanges."""
-    sizes: dict[str, Any] = {}
-    for resource in RANGED:
-        sizes[resource.cell] = resource.cell_units(config)
-        while resource.capacity(config) // sizes[resource.cell] > MOST_CELLS:
-            sizes[resource.cell] *= 2
-    return dataclasses.replace(config, **sizes)
 
 
 def block_amounts(

@@ -9,7 +9,7 @@ from tb.support.record import Sender, made, record
 from tb.support.sm_side_tables import NONE, named, packed, rows_of
 from warploom.sm_side import ResourceRanges
 from warploom_golden.sm_side import ResourceRanges as Model
-from warploom_spec import WarploomError, layouts, preset, sm_packets, timing
+from warploom_spec import layouts, sm_packets, timing
 
 #: Eight cells of registers and of shared memory; the page's example has four.
 EIGHT = config_of("tiny,register_cell=4,shared_cell=8")
@@ -302,19 +302,3 @@ def test_held_back_does_not_ask_for_room_in_placed(play):
     """A1 finds no run in 15, while A0 still stands at `o`."""
     seen = play(blocks(0, 1), 40, sizes=(cells(5), {}), o_waits=range(30))
     assert seen.cycles("held_back") == list(range(19, 40))
-
-
-# Refusals
-
-
-def test_more_cells_than_can_be_looked_at_are_refused(play):
-    text = (
-        "shared_cell is 1: 1824 cells of shared memory; legal for ResourceRanges: up to 64 cells,"
-        " with shared_cell = 32 or more"
-    )
-    config = config_of("default,register_cell=4")
-    for kind in (ResourceRanges, Model):
-        with pytest.raises(WarploomError) as caught:
-            kind(config)
-        assert str(caught.value) == text
-    assert preset("default").shared_cell == 1

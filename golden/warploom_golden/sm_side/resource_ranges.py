@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from warploom_spec import layouts, sm_packets
 from warploom_spec.config import Config
-from warploom_spec.resources import RANGED, check_cells
+from warploom_spec.resources import RANGED
 
 #: A number of cells for each resource of `RANGED`.
 Cells = tuple[int, ...]
@@ -36,15 +36,9 @@ class ResourceRanges:
     ----------
     config : Config
         Widths, the units that the SM has, and those of a cell.
-
-    Raises
-    ------
-    WarploomError
-        If a resource has too many cells.
     """
 
     def __init__(self, config: Config):
-        check_cells(config)
         self._config = config
         self._words = layouts.launch_words(config)
         self._offer = layouts.block_offer(config)

@@ -11,7 +11,7 @@ from amaranth.utils import exact_log2
 from warploom.sm_side._cell_runs import CellRuns
 from warploom_spec import Config, layouts, sm_packets
 from warploom_spec.layouts import PLACES
-from warploom_spec.resources import RANGED, Resource, check_cells
+from warploom_spec.resources import RANGED, Resource
 
 
 class ResourceRanges(wiring.Component):
@@ -24,11 +24,6 @@ class ResourceRanges(wiring.Component):
     ----------
     config : Config
         ``block_slots``, and how much an SM has of each resource in `RANGED`, in which cells.
-
-    Raises
-    ------
-    WarploomError
-        If a resource has too many cells.
     """
 
     words: Any
@@ -40,7 +35,6 @@ class ResourceRanges(wiring.Component):
     held_back: Signal
 
     def __init__(self, config: Config) -> None:
-        check_cells(config)
         self._config = config
         super().__init__(
             {

@@ -34,7 +34,7 @@ OTHERS: Final = (
     "IncrementalScheduler",
     "GridWalker",
 )
-#: Cells with which a block is measured that cannot have a cell for each unit.
+#: Cells with which a block is measured: one for each unit would be too many.
 CELLS: Final[dict[str, dict[str, Any]]] = {
     "ResourceRanges": {"register_cell": 8, "shared_cell": 64}
 }
