@@ -189,7 +189,7 @@ def _launches(run: KernelRun, config: Config) -> list[dict[str, int]]:
 
 def _check_amounts(fields: dict[str, int], warps: int, config: Config) -> None:
     """Refuse a block that takes more of a resource than it may, with the legal amounts."""
-    amounts = block_amounts(fields, warps)
+    amounts = block_amounts(fields, warps, config)
     for resource, amount in zip(SM_RESOURCES, amounts, strict=True):
         if amount > resource.limit(config):
             legal = f"up to {resource.limit(config)}"

@@ -50,6 +50,12 @@ class Config:
     register_units: int = _int(256, 1, 511, "Registers of one SM, in units of 256.")
     shared_units: int = _int(1824, 1, 2047, "Shared memory of one SM, in units of 128 bytes.")
     barriers: int = _int(32, 1, 63, "Barriers of one SM.")
+    register_cell: int = _int(
+        1, 1, 256, "Units of a cell of registers: a block takes whole cells.", power=True
+    )
+    shared_cell: int = _int(
+        1, 1, 1024, "Units of a cell of shared memory: a block takes whole cells.", power=True
+    )
     max_threads: int = _int(1024, 1, 65536, "Most threads of one block.")
     grid_bits: tuple[int, int, int] = _field(
         (31, 16, 16),
@@ -69,7 +75,13 @@ class Config:
     priority_bits: int = _int(2, 1, 2, "Widths of these fields.")
     task_bits: int = _int(4, 1, 8, "Widths of these fields.")
     max_tables: int = _int(4, 1, 7, "Mapping tables; handle 0 means none.")
-    reference_bits: int = _int(4, 1, 8, "Width of a history entry's reference count.")
+    reference_bits: int = _int(
+        6,
+        1,
+        8,
+        "Width of a history entry's reference count, more than ``stream_bits``: each stream may "
+        "have a launch of the entry's shape.",
+    )
     kill_timeout: int = _int(
         1024,
         10,
@@ -132,6 +144,15 @@ class Config:
         if self.kill_timeout < least:
             legal = f"{least} (2 block_slots + 8) to 65535"
             raise WarploomError(f"kill_timeout is {self.kill_timeout!r}; legal: {legal}")
+        for cell, units in (("register_cell", "register_units"), ("shared_cell", "shared_units")):
+            size, most = getattr(self, cell), getattr(self, units)
+            if size > most:
+                raise WarploomError(f"{cell} is {size!r}; legal: 1 to {most} ({units})")
+        if self.makes_indices and self.reference_bits <= self.stream_bits:
+            least = self.stream_bits + 1
+            raise WarploomError(
+                f"reference_bits is {self.reference_bits!r}; legal: {least} (stream_bits + 1) to 8"
+            )
         _check_choice("warp_size", self.warp_size, WARP_SIZES)
         _check_choice("policy", self.policy, POLICIES)
         _check_choice("reclaim", self.reclaim, RECLAIMS)

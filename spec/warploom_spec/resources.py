@@ -51,8 +51,10 @@ class Resource:
         The most that one block may take, whatever an SM has.
     field : LaunchField or None
         How a launch says what a block takes. None: a block takes one slot, and its shape's warps.
-    ranged : bool
-        Whether ResourceRanges gives a block a contiguous range of it. An amount for SMs then.
+    cell : str
+        The field of `Config` that says how many units a cell of it has. Blocks take whole cells,
+        and ResourceRanges gives each block a contiguous range of them. Empty: a cell is one unit,
+        and there are no ranges.
     """
 
     name: str
@@ -62,7 +64,7 @@ class Resource:
     code: str = ""
     most: int | None = None
     field: LaunchField | None = None
-    ranged: bool = False
+    cell: str = ""
 
     def capacity(self, config: Config) -> int:
         """Return how much of it one SM has."""
@@ -70,8 +72,21 @@ class Resource:
 
     def limit(self, config: Config) -> int:
         """Return how much of it one block may take."""
-        capacity = self.capacity(config)
+        capacity = self.cells(config) * self.cell_units(config)
         return capacity if self.most is None else min(self.most, capacity)
+
+    def cell_units(self, config: Config) -> int:
+        """Return how many units a cell of it has."""
+        return int(getattr(config, self.cell)) if self.cell else 1
+
+    def cells(self, config: Config) -> int:
+        """Return how many whole cells of it one SM has."""
+        return self.capacity(config) // self.cell_units(config)
+
+    def in_cells(self, amount: int, config: Config) -> int:
+        """Return an amount, rounded up to whole cells."""
+        units = self.cell_units(config)
+        return -(-amount // units) * units
 
     @property
     def meaning(self) -> str:
@@ -95,7 +110,7 @@ SM_RESOURCES: Final = (
         size="register_units",
         code="BLOCK_REGISTERS",
         field=LaunchField(name="warp_registers", bits=9, word=10, low=0, of_warp=True),
-        ranged=True,
+        cell="register_cell",
     ),
     Resource(
         name="shared",
@@ -104,7 +119,7 @@ SM_RESOURCES: Final = (
         size="shared_units",
         code="BLOCK_SHARED",
         field=LaunchField(name="shared", bits=11, word=10, low=10),
-        ranged=True,
+        cell="shared_cell",
     ),
     Resource(
         name="barriers",
@@ -121,7 +136,9 @@ RESOURCES: Final = tuple(resource.name for resource in SM_RESOURCES)
 #: Those of which the launch gives the amount of one block; registers are given by the warp.
 BLOCK_AMOUNTS: Final = tuple(r for r in SM_RESOURCES if r.field and not r.field.of_warp)
 #: Those of which ResourceRanges gives a block a contiguous range.
-RANGED: Final = tuple(r for r in SM_RESOURCES if r.ranged)
+RANGED: Final = tuple(r for r in SM_RESOURCES if r.cell)
+#: The one whose amount a launch gives by the warp.
+REGISTERS: Final = next(r for r in SM_RESOURCES if r.field and r.field.of_warp)
 #: The launch's fields that say what a block takes.
 AMOUNT_FIELDS: Final = tuple(r.field.name for r in SM_RESOURCES if r.field)
 #: Why no block is decided in a cycle; BlockDispatcher has a counter ``stall_<cause>`` for each.
@@ -134,7 +151,9 @@ def capacities(config: Config) -> dict[str, int]:
     return {resource.name: resource.capacity(config) for resource in SM_RESOURCES}
 
 
-def block_amounts(launch: Mapping[str, int], warps: int) -> tuple[int, ...]:
+def block_amounts(
+    launch: Mapping[str, int], warps: int, config: Config | None = None
+) -> tuple[int, ...]:
     """Return what one block takes, in the order of `RESOURCES`.
 
     Parameters
@@ -143,6 +162,8 @@ def block_amounts(launch: Mapping[str, int], warps: int) -> tuple[int, ...]:
         Values of `AMOUNT_FIELDS`, among others.
     warps : int
         Warps of one block.
+    config : Config or None
+        Says how large cells are: amounts are rounded up to whole ones. None: amounts in units.
     """
     amounts = []
     for resource in SM_RESOURCES:
@@ -150,7 +171,8 @@ def block_amounts(launch: Mapping[str, int], warps: int) -> tuple[int, ...]:
         if field is None:
             amounts.append(warps if resource.name == "warps" else 1)
         else:
-            amounts.append(launch[field.name] * (warps if field.of_warp else 1))
+            units = launch[field.name] * (warps if field.of_warp else 1)
+            amounts.append(resource.in_cells(units, config) if config else units)
     return tuple(amounts)
 
 
@@ -165,10 +187,11 @@ def check_resources() -> None:
     sizes = {field.name for field in dataclasses.fields(Config)}
     for resource in SM_RESOURCES:
         what, field = f"resource {resource.name!r}", resource.field
-        if resource.size not in sizes:
-            raise WarploomError(
-                f"{what}: Config has no field {resource.size!r} (spec/warploom_spec/config.py)"
-            )
+        for size in (resource.size, resource.cell):
+            if size and size not in sizes:
+                raise WarploomError(
+                    f"{what}: Config has no field {size!r} (spec/warploom_spec/config.py)"
+                )
         if field and not resource.code:
             raise WarploomError(
                 f"{what}: no code refuses a block that takes too much"

@@ -144,9 +144,9 @@ class Timing:
     resident_end: int = _of("ResidentDispatcher: a launch's last report to ``ended``.")
     resident_stall: int = _of("ResidentDispatcher: stalled cycle to the counter that shows it.")
     resident_error: int = _of("ResidentDispatcher: a report at the port to its error record.")
-    ranges: int = _of("ResourceRanges: ``offer`` to ``o`` for a block of the row's size.")
-    ranges_change: int = _of("ResourceRanges: cycles more for a block of another size.")
-    ranges_freed: int = _of("ResourceRanges: a report to the first decision that sees its range.")
+    ranges: int = _of("ResourceRanges: ``offer`` to ``o`` for a block of one cell.")
+    ranges_cell: int = _of("ResourceRanges: cycles more for each further cell of a block.")
+    ranges_freed: int = _of("ResourceRanges: a report to the first search that sees its cells.")
     warp_first: int = _of("BlockToWarps: ``offer`` to the block's first warp.")
     warps_end: int = _of("BlockToWarps: a block's last end to its report.")
     offer_queue: int = _of("OfferQueue: ``offer`` to ``first``, if no block waits.")
@@ -252,8 +252,8 @@ def timing(config: Config) -> Timing:
         resident_fetch=2,
         resident_stall=2,
         **_resident_stages(config),
-        ranges=3,
-        ranges_change=2,
+        ranges=5,
+        ranges_cell=2,
         ranges_freed=2,
         warp_first=1,
         warps_end=2,

@@ -84,7 +84,7 @@ BUILDS: Final[dict[str, tuple[Build, ...]]] = {
     "task_units": (Build.of(test_task_units.make, test_task_units.SEVERAL),),
     "host_registers": (Build.of(test_host_registers.make, test_host_registers.ODD),),
     "index_read_arbiter": (Build.of(test_index_read_arbiter.make, test_index_read_arbiter.THREE),),
-    "resource_ranges": (Build.of(test_resource_ranges.make, "tiny"),),
+    "resource_ranges": (Build.of(test_resource_ranges.make, test_resource_ranges.EIGHT),),
     "offer_queue": (Build.of(test_offer_queue.make, "tiny"),),
     "block_to_warps": (Build.of(test_block_to_warps.make, "tiny"),),
     "block_at_a_time": (Build.of(test_block_at_a_time.make, "tiny"),),

@@ -163,8 +163,8 @@ BENCHES: Final[dict[str, MutationBench]] = {
     "host_registers": _repeated(test_host_registers.case, test_host_registers.ODD, 4),
     "index_read_arbiter": _repeated(test_index_read_arbiter.case, test_index_read_arbiter.THREE, 4),
     "resource_ranges": _all(
-        _repeated(test_resource_ranges.case, "tiny", 4),
-        _repeated(test_resource_ranges.hurried_case, "tiny", 3),
+        _repeated(test_resource_ranges.case, test_resource_ranges.EIGHT, 4),
+        _repeated(test_resource_ranges.hurried_case, test_resource_ranges.EIGHT, 3),
     ),
     "offer_queue": _repeated(test_offer_queue.case, "tiny", 3),
     "block_to_warps": _repeated(test_block_to_warps.case, "tiny", 5),

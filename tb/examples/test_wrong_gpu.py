@@ -10,7 +10,8 @@ from tb.examples.kernel_cases import KernelCase, add_in_place, kernel_case
 from tb.examples.run_kernels import run_of
 from tb.support.planted import plant
 from warploom.index.index_packer import IndexPacker
-from warploom.sm_side import BlockToWarps, ResourceRanges
+from warploom.sm_side import BlockToWarps
+from warploom.sm_side._cell_runs import CellRuns
 from warploom_dev.rewrite import Rewrite
 from warploom_spec import preset
 
@@ -57,7 +58,7 @@ def packed(word: str) -> Rewrite:
 FAULTS = {
     "ranges of two launches overlap": (
         TWO,
-        Rewrite(ResourceRanges, "_grow", "Mux(current, rest, reach)", "reach"),
+        Rewrite(CellRuns, "elaborate", "Mux(self.take, run, 0)", "0"),
     ),
     "x has a bit too many": (STENCIL, packed("p & (1 << x) - 1 | (p >> x) << x + 1")),
     "y has a bit too many": (STENCIL, packed("p & (1 << x + y) - 1 | (p >> x + y) << x + y + 1")),

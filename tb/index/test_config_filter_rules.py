@@ -145,51 +145,6 @@ def test_a_shape_that_is_being_made_is_waited_for(block):
     assert decisions(seen) == [(4, 0), (23, 1)]
 
 
-@pytest.mark.rule("config_filter", 4)
-def test_a_count_at_its_highest_is_waited_for(block):
-    config = CONFIGS["one_entry"]
-    word = index_config(config, 0, FOUR)
-    seen = send(block, [word, word], releases=[0], config=config)
-    assert config.reference_bits == 1
-    assert decisions(seen, config) == [(4, 0), (43, 1)]
-
-
-ONE_ENTRY = CONFIGS["one_entry"]
-AT_0, AT_8 = (index_config(ONE_ENTRY, address, FOUR) for address in (0, 8))
-
-
-@pytest.mark.rule("config_filter", 15)
-@pytest.mark.parametrize(
-    ("config", "words"),
-    [(TINY, [A, D]), (ONE_ENTRY, [AT_0, AT_8]), (ONE_ENTRY, [AT_0, AT_0])],
-    ids=["overlaps what is read", "every entry is read", "count at its highest"],
-)
-def test_what_only_a_release_can_help_says_so_until_the_release_is_judged(block, config, words):
-    """The second one transfers in 4; the release is in 40."""
-    seen = send(block, words, releases=[0], config=config)
-    assert seen.cycles("needs_release") == list(range(7, 42))
-    assert decisions(seen, config)[1][0] == 43
-
-
-@pytest.mark.rule("config_filter", 15)
-@pytest.mark.parametrize("second", [A, D], ids=["its own shape", "a region that overlaps"])
-def test_what_waits_for_a_generation_alone_needs_no_release(block, second):
-    """A is released in 5; its last write is in 20."""
-
-    def levels(cycle):
-        return {"release__hold": int(cycle != 5), "finished": int(cycle == 20)}
-
-    seen = send(block, [A, second], levels, releases=[0])
-    assert decisions(seen)[1][0] == 23
-    assert not seen.cycles("needs_release")
-
-
-@pytest.mark.rule("config_filter", 6, 15)
-def test_a_cancel_ends_the_need_of_a_release(block):
-    seen = send(block, [A, D], lambda cycle: {"cancel": int(cycle == 20)}, cycles=40)
-    assert seen.cycles("needs_release") == list(range(7, 21))
-
-
 # History
 
 

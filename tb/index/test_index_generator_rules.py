@@ -77,6 +77,36 @@ def by_division(config, address, dims):
     ]
 
 
+@pytest.mark.rule("index_generator", 3)
+def test_needs_release_tells_of_a_region_that_is_read_and_of_no_stall(block):
+    """Two shapes of four warps at one address; the first one's `write` stands still to 40.
+
+    It is accepted in 3. The second one transfers in 20, and needs the first one's release in 60.
+    A third one of the second's shape, in 70, waits for its making alone.
+    """
+    first, second = (index_config(TINY, 0, dims) for dims in ((8, 4, 1), (4, 8, 1)))
+    seen = send(
+        block,
+        TINY,
+        [first, second, second],
+        lambda cycle: {
+            "write__ready": int(cycle >= 40 and not 62 < cycle < 90),
+            "i__hold": int(cycle not in (0, 20, 70)),
+            "release__hold": int(cycle != 60),
+        },
+        releases=[0],
+        cycles=140,
+    )
+    assert [cycle for cycle, _ in seen.transfers("i")] == [0, 20, 70]
+    assert seen.cycles("needs_release") == list(range(23, 62))
+    packet = layouts.index_decision(TINY)
+    hits = [(cycle, packet.unpack(word)["hit"]) for cycle, word in seen.transfers("decision")]
+    made_in = [cycle for cycle, word in seen.transfers("done") if not packet.unpack(word)["hit"]]
+    assert hits == [(4, 0), (63, 0), (made_in[1] + 3, 1)]
+    last = layouts.packed_warp(TINY)
+    assert made_in == [c for c, word in seen.transfers("write") if last.unpack(word)["last"]]
+
+
 def misses(config, *shapes):
     """Return configurations with regions of their own, 32 warps apart."""
     return [index_config(config, 32 * place, dims) for place, dims in enumerate(shapes)]

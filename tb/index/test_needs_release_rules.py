@@ -37,9 +37,10 @@ def test_needs_release_rises_three_cycles_after_the_transfer_until_two_after_the
     assert seen.cycles("accepted")[-1] == 42
 
 
-@pytest.mark.rule("config_filter", 15, 16)
-def test_needs_release_tells_of_a_count_at_its_highest(block):
-    config = CONFIGS["three_entries"]
+@pytest.mark.rule("config_filter", 4, 15, 16)
+@pytest.mark.parametrize("name", ["one_entry", "three_entries"])
+def test_needs_release_tells_of_a_count_at_its_highest(block, name):
+    config = CONFIGS[name]
     word = index_config(config, 0, FOUR)
     seen = referenced(block, [word] * 4, releases=[0], config=config)
     assert config.reference_bits == 2

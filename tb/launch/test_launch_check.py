@@ -33,7 +33,8 @@ from warploom_spec.resources import AMOUNT_FIELDS
 CONFIGS = (
     "tiny",
     "default",
-    "tiny,max_threads=512,warp_slots=40,word_bits=9",
+    "tiny,max_threads=512,warp_slots=40,word_bits=9,register_units=37,register_cell=4,"
+    "shared_units=61,shared_cell=8",
     "tiny,warp_size=64,max_threads=512,barriers=20,max_tables=5",
 )
 TINY = preset("tiny")
@@ -128,6 +129,30 @@ BAD_INPUT = (
     ({"block": (0, 1025, 65), "barriers": 5}, ErrorCode.BLOCK_ZERO, 0),
     ({"shared": 65, "barriers": 5, "table": 3}, ErrorCode.BLOCK_SHARED, 0),
 )
+
+
+@pytest.mark.rule("launch_check", 2, 3)
+@pytest.mark.parametrize(
+    ("block", "warp_registers", "shared", "counted", "code"),
+    [
+        ((8, 3, 1), 3, 5, (12, 8), 0),
+        ((8, 3, 1), 4, 0, (12, 0), 0),
+        ((8, 3, 1), 12, 56, (36, 56), 0),
+        ((8, 1, 1), 37, 0, None, ErrorCode.BLOCK_REGISTERS),
+        ((8, 3, 1), 3, 57, None, ErrorCode.BLOCK_SHARED),
+    ],
+)
+def test_what_a_block_takes_is_rounded_up_to_whole_cells(
+    block, warp_registers, shared, counted, code
+):
+    """Nine cells of four units of registers and a unit more, seven of eight and five more."""
+    config = config_of("tiny,register_units=37,register_cell=4,shared_units=61,shared_cell=8")
+    launch = replace(LEGAL, block=block, warp_registers=warp_registers, shared=shared)
+    result = checked(config, launch)
+    assert result["error"] == code
+    if not code:
+        assert (result["registers"], result["shared"]) == counted
+        assert result["warp_registers"] == warp_registers
 
 
 @pytest.mark.rule("launch_check", 3, 5)

@@ -83,7 +83,7 @@ def books(script, model, config: Config):
     for cycle, sent, answer in answered(script, model):
         if answer.ticket:
             launch = sent.descriptor
-            need = block_amounts(vars(launch), warps(launch.block, config.warp_size))[1:]
+            need = block_amounts(vars(launch), warps(launch.block, config.warp_size), config)[1:]
             x, y, z = launch.grid
             tickets.append(
                 Ticket(

@@ -12,15 +12,18 @@ from tb.support.planted import Change, plant
 from tb.support.ranges_traffic import RangesHeld, RangesTraffic
 from tb.support.record import record
 from warploom.sm_side import ResourceRanges
+from warploom.sm_side._cell_runs import CellRuns
 from warploom_golden.sm_side import ResourceRanges as Model
-from warploom_golden.sm_side.resource_ranges import NOTHING, Rows
+from warploom_golden.sm_side import resource_ranges as model_file
 from warploom_sim.cosim.lockstep import Case, LockstepError, run
 
-#: Configurations of which each is odd in one respect.
-ELEVEN = "tiny,block_slots=11,register_units=37,shared_units=100"
-CONFIGS = ("tiny", ELEVEN, "tiny,block_slots=1", "tiny,register_units=3,shared_units=2")
+#: Eight cells of each resource, and a usual one. The others are odd in one respect each.
+EIGHT = "tiny,register_cell=4,shared_cell=8"
+ODD = "tiny,block_slots=11,register_units=37,shared_units=100,register_cell=2,shared_cell=8"
+CONFIGS = (EIGHT, ODD, f"{EIGHT},block_slots=1", "tiny,register_units=3,shared_units=2")
 #: Hard cases that one slot cannot have.
-OF_TWO = {"held back", "ranges of two sizes", "a range from the last unit down"}
+OF_TWO = {"held back", "ranges of three sizes", "a range before others"}
+NEVER = {CONFIGS[2]: OF_TWO}
 
 
 def make(config):
@@ -35,15 +38,15 @@ class Traffic(RangesTraffic):
         super().__init__(config, context.rng, **context.options)
 
 
-class TinyRanges(RangesHeld):
-    """What holds of `tiny`'s ranges."""
+class EightRanges(RangesHeld):
+    """What holds of `EIGHT`'s ranges."""
 
     def __init__(self):
-        super().__init__(config_of("tiny"))
+        super().__init__(config_of(EIGHT))
 
 
 def case(config, seed, cycles=1500, **options):
-    """Return a run; of `tiny` the ranges are looked at."""
+    """Return a run; of `EIGHT` the ranges are looked at."""
     return Case(
         make=make,
         params={"config": config},
@@ -51,27 +54,32 @@ def case(config, seed, cycles=1500, **options):
         cycles=cycles,
         stimulus=Traffic,
         options=options,
-        events={"ranges": TinyRanges} if config == "tiny" and not options else {},
+        events={"ranges": EightRanges} if config == EIGHT else {},
     )
 
 
 def hurried_case(config, seed, cycles=1500):
-    """Return a run in which a stream's next launch comes while blocks of the last one are out."""
+    """Return a run in which blocks of many launches, of as many sizes, are out."""
     return case(config, seed, cycles, hurries=True)
 
 
 def test_equals_its_model_and_hard_cases_happen(seed):
-    names = set(TinyRanges().counts())
-    run_until(names, lambda n: [case("tiny", seed + n)], "amaranth")
+    names = set(EightRanges().counts())
+    run_until(names, lambda n: [case(EIGHT, seed + n), hurried_case(EIGHT, seed + n)], "amaranth")
 
 
 def test_equals_its_model_at_other_sizes(seed):
-    run([case(ELEVEN, seed, 1000), hurried_case(ELEVEN, seed, 1500)], "amaranth")
+    run([case(ODD, seed, 1000), hurried_case(ODD, seed, 1500)], "amaranth")
+
+
+@pytest.mark.thorough
+def test_equals_its_model_with_a_cell_for_each_unit(seed):
+    run([case("tiny", seed, 4000), hurried_case("tiny", seed, 4000)], "amaranth")
 
 
 @pytest.mark.parametrize("simulator", OTHER_SIMULATORS)
 def test_equals_its_model_on_other_simulators(simulator, seed):
-    run([case("tiny", seed, 1500)], simulator)
+    run([case(EIGHT, seed), hurried_case(EIGHT, seed)], simulator)
 
 
 def stream(text, seed, cycles=1500, **options):
@@ -86,9 +94,10 @@ def stream(text, seed, cycles=1500, **options):
 
 @pytest.mark.parametrize("config", CONFIGS)
 def test_ranges_never_overlap_and_hard_cases_happen(config, seed):
-    counts, never = Counter(), OF_TWO if "block_slots=1," in f"{config}," else set()
-    for n in range(20):
-        counts.update(stream(config, seed + n))
+    """Also: no block of one size waits, and none waits for long beside an SM without ranges."""
+    counts, never = Counter(), NEVER.get(config, set())
+    for n in range(40):
+        counts.update(stream(config, seed + n, hurries=n % 2 == 1))
         missing = {case for case, times in counts.items() if not times}
         if missing == never:
             return
@@ -96,77 +105,71 @@ def test_ranges_never_overlap_and_hard_cases_happen(config, seed):
 
 
 @pytest.mark.parametrize("config", CONFIGS)
-def test_no_block_is_held_back_with_one_launch_resident(config, seed):
-    counts = stream(config, seed, 3000, resident=1)
+def test_no_block_is_held_back_with_one_size(config, seed):
+    """One launch alone, and its blocks end before the next one's come."""
+    counts = stream(config, seed, 4000, resident=1)
     assert counts["blocks"] > 50
     assert counts["held back"] == 0
 
 
-def grows_into_the_other_row(rows):
-    row = rows._rows[rows._current]
-    return all(
-        reach + size <= units
-        for reach, size, units in zip(row.reach, rows._size, rows._capacity, strict=True)
-    )
+def shortens_runs(free, size):
+    return real_first_run(free, max(size - 1, 0))
 
 
-def loses_what_is_freed(rows, freed):
-    rows._rows[freed.row].live -= 1
+def loses_what_is_freed(model, runs, free):
+    if not free:
+        real_mark(model, runs, free)
 
 
-def keeps_the_stack_of_the_other_row(rows, freed):
-    rows._rows[freed.row].live -= 1
-    rows._stack.append(freed.first)
+def takes_nothing(model, runs, free):
+    if free:
+        real_mark(model, runs, free)
 
 
-def changes_a_row_with_blocks(rows, size):
-    rows._rows[rows._current].reach = NOTHING
-    rows._size, rows._stack = size, []
-
-
+real_first_run = model_file._first_run
+real_mark = Model._mark
 WRONG_MODEL = {
-    "the other row is not looked at": ("_can_grow", grows_into_the_other_row),
-    "a freed range is lost": ("free", loses_what_is_freed),
-    "a range of the row before is pushed": ("free", keeps_the_stack_of_the_other_row),
-    "a row with blocks begins anew": ("change", changes_a_row_with_blocks),
-    "a row without blocks keeps its reach": ("forget_reach", lambda rows: None),
+    "a run is a cell too short": (model_file, "_first_run", shortens_runs),
+    "freed cells are lost": (Model, "_mark", loses_what_is_freed),
+    "cells that are given are not taken": (Model, "_mark", takes_nothing),
 }
 
 
 @pytest.mark.parametrize("name", WRONG_MODEL)
 def test_the_observer_finds_a_wrong_rule(name, seed, monkeypatch):
-    method, wrong = WRONG_MODEL[name]
-    monkeypatch.setattr(Rows, method, wrong)
-    with pytest.raises(AssertionError, match=r"overlaps|ends beyond|is held back"):
+    owner, method, wrong = WRONG_MODEL[name]
+    monkeypatch.setattr(owner, method, wrong)
+    with pytest.raises(AssertionError, match=r"overlaps|ends beyond|is held back|waits"):
         for n in range(40):
-            stream("tiny", seed + n)
+            stream(EIGHT, seed + n)
 
 
-#: Found only with blocks of three sizes on the SM.
-THIRD = "a row with blocks begins anew"
 WRONG = {
-    "the other row is not looked at": Change(ResourceRanges, "_grow", "(alone | room)", "1"),
-    "the row beside an empty one cannot grow": Change(
-        ResourceRanges, "_grow", "(alone | room)", "room"
+    "a run is a cell too short": Change(
+        CellRuns, "elaborate", "0, self.size - 1", "0, self.size - 2"
     ),
-    "a freed range is lost": Change(
-        ResourceRanges, "_place", "below_write.en.eq(push)", "push.eq(0)"
+    "a run goes on beyond the last cell": Change(
+        CellRuns, "elaborate", "starts & (starts >> 1)", "starts & Cat(starts[1:], 1)"
     ),
-    "the stack stays after a change": Change(
-        ResourceRanges, "_place", "m.d.sync += some.eq(0)", "pass"
+    "a freed cell is lost": Change(CellRuns, "elaborate", "& ~self.freed", "& ~self.freed | 1"),
+    "the cells of a search are not taken": Change(
+        CellRuns, "elaborate", "Mux(self.take, run, 0)", "0"
     ),
-    THIRD: Change(ResourceRanges, "_place", "stuck.eq(lives.all())", "stuck.eq(0)"),
-    "a killed block gets a range": Change(
-        ResourceRanges, "elaborate", "valid & ~killed, change", "valid, change"
+    "a killed block takes cells": Change(
+        ResourceRanges, "elaborate", "takes.eq(found & ~killed)", "takes.eq(found)"
     ),
     "the warps do not count": Change(
-        ResourceRanges, "_measure", "if resource.field.of_warp", "if False"
+        ResourceRanges, "_cells", "if resource.field.of_warp", "if False"
     ),
-    "no settling cycle": Change(
-        ResourceRanges, "_place", "fits.eq(wants & same & ~settles", "fits.eq(wants & same"
+    "a size is rounded down": Change(ResourceRanges, "_cells", "+ (units - 1)", "+ 0"),
+    "one resource is not asked": Change(
+        ResourceRanges,
+        "_search",
+        "search.found for search in searches",
+        "search.found for search in searches[:1]",
     ),
-    "held_back in a settling cycle": Change(
-        ResourceRanges, "_place", "~some & ~room & ~settles", "~some & ~room"
+    "held_back stays when a run is found": Change(
+        ResourceRanges, "_search", "self.held_back.eq(~finds)", "self.held_back.eq(1)"
     ),
 }
 
@@ -174,7 +177,6 @@ WRONG = {
 @pytest.mark.parametrize("name", WRONG)
 def test_lockstep_finds_a_wrong_rule(name, seed, monkeypatch):
     plant(monkeypatch, [WRONG[name]])
-    one = hurried_case if name == THIRD else case
-    cases = [one("tiny", seed + k) for k in range(6)]
+    cases = [hurried_case(EIGHT, seed + k) for k in range(3)] + [case(EIGHT, seed)]
     with pytest.raises((LockstepError, AssertionError)):
         run(cases, "amaranth", waves=False)

@@ -1,194 +1,165 @@
 """What ResourceRanges keeps and what it does not look at, wrong rules among it."""
 
+import functools
+
 import pytest
 
 from tb.sm_side import test_resource_ranges_rules as rules
-from tb.sm_side.test_resource_ranges_rules import EXAMPLE, THIRD, blocks, offer, played, ranges_of
+from tb.sm_side.test_resource_ranges_rules import blocks, cells, offer, played, shared_of
 from tb.support.planted import Change
 from tb.support.resettable import resettable
 from tb.support.wrong_rules import WrongRule, demand_found
 from warploom.sm_side import ResourceRanges
+from warploom.sm_side._cell_runs import CellRuns
 from warploom_golden.sm_side import ResourceRanges as Model
-from warploom_golden.sm_side.resource_ranges import Rows
+from warploom_golden.sm_side import resource_ranges as model_file
 from warploom_spec import BlockStatus
 
 KINDS = pytest.mark.parametrize("kind", [ResourceRanges, Model], ids=["rtl", "model"])
 
 
-@pytest.mark.rule("resource_ranges", 2, 4, 5, 6)
+@pytest.mark.rule("resource_ranges", 3, 4)
 @KINDS
-@pytest.mark.parametrize(("comes", "held"), [(5, 10), (20, 25)], ids=["before", "after"])
-def test_a_row_reaches_as_far_as_ever_while_one_block_has_a_range_in_it(kind, comes, held):
-    """A2 and A1, the last two of row 0, end in 14 and 16. A0 ends in 30, and B waits up to then.
+def test_a_killed_block_goes_on_without_cells_and_its_report_frees_nothing(kind):
+    """Slot 1's first block has cells 0 to 2 and ends in 20; its next one is killed, and ends in 40.
 
-    B comes before they end, when row 0 is no longer current, or after it.
+    Of the blocks of three cells that come in between, one gets cells 0 to 2. So the last one, of
+    three cells, finds none after 40.
     """
-    ends, hold = {14: 2, 16: 1, 30: 0}, range(5, comes)
-    seen = played(kind, [*blocks(3), offer(1, 3)], 40, reports=ends, hold=hold)
-    assert ranges_of(seen)[3:] == [(34, 3, 31, 34)]
-    assert seen.cycles("held_back") == list(range(held, 34))
+    offers = [*blocks(1), *blocks(2), offer(1, 1), *blocks(0), *blocks(3)]
+    seen = played(
+        kind,
+        offers,
+        70,
+        sizes=(cells(3), cells(3)),
+        reports={20: 1, 40: 1},
+        killed=(2, range(70)),
+        hold=[*range(2, 24), *range(25, 30), *range(31, 44)],
+    )
+    assert [(slot, first) for _, slot, first in shared_of(seen)] == [
+        (1, 0),
+        (2, 3),
+        (1, 0),
+        (0, 0),
+    ]
+    assert seen.cycles("held_back") == list(range(50, 70))
 
 
 @pytest.mark.rule("resource_ranges", 3)
 @KINDS
-def test_a_row_that_begins_anew_has_no_free_ranges(kind):
-    """Both blocks of stream 0 have ended when those of stream 1 come: rule 3 (a)."""
-    offers = [*blocks(2), *blocks(2, stream=1, first=2)]
-    seen = played(kind, offers, 30, reports={8: 0, 9: 1}, hold=range(2, 20))
-    assert ranges_of(seen)[2:] == [(25, 2, 0, 0), (26, 3, 1, 30)]
+@pytest.mark.parametrize("kill", range(4, 12))
+def test_a_kill_ends_a_search_or_a_marking_in_the_next_cycle(kind, kill):
+    """B, of three cells, is in *measured* from 5 on. Its run is found in 8; it leaves in 11.
 
-
-@pytest.mark.rule("resource_ranges", 2, 4)
-@KINDS
-def test_a_kill_takes_no_range_from_a_block_in_placed(kind):
-    """A1 stands at `o` from 6 to 12; its stream is killed from 7 on, so A2 has no range.
-
-    A1 is reported in 14. A block of the other stream and of the same size gets A1's range.
+    A block of the other stream, behind B, finds the cells that a killed B does not take.
     """
-    offers = [*blocks(3), offer(1, 3)]
+    offers = [*blocks(0), offer(1, 1), *blocks(2)]
+    seen = played(kind, offers, 40, sizes=(cells(1), cells(3)), killed=(2, range(kill, 40)))
+    killed = kill < 11
+    leaves = kill + 1 if killed else 11
+    first, behind = (0, 1) if killed else (1, 4)
+    assert shared_of(seen)[1:] == [(leaves + 1, 1, first), (leaves + 4, 2, behind)]
+
+
+@pytest.mark.rule("resource_ranges", 3, 5)
+@KINDS
+def test_a_kill_lets_a_block_go_on_that_is_held_back(kind):
+    """A1, of five cells, finds none from 18 on. Its stream is killed in 27."""
     seen = played(
         kind,
-        offers,
-        30,
-        sizes=({"shared": 20}, {"shared": 20}),
-        killed=(1, range(7, 30)),
-        o_waits=range(6, 12),
-        reports={14: 1},
-        hold=range(5, 20),
+        blocks(0, 1, 2),
+        40,
+        sizes=(cells(5), {}),
+        killed=(1, range(27, 40)),
+        o_waits=range(20),
     )
-    assert ranges_of(seen) == [(5, 0, 0, 0), (12, 1, 0, 20), (13, 2, 0, 0), (23, 3, 0, 20)]
-    assert len(set(seen.port("o__payload")[6:13])) == 1
+    assert shared_of(seen) == [(20, 0, 0), (29, 1, 0), (30, 2, 0)]
+    assert seen.cycles("held_back") == list(range(19, 29))
+
+
+@pytest.mark.rule("resource_ranges", 3)
+@KINDS
+def test_a_kill_takes_no_cells_from_a_block_in_placed(kind):
+    """A0 stands at `o` to 20; its stream is killed from 7 on, so A1 has no cells.
+
+    A0's cells stay taken: a block of the other stream gets the next ones.
+    """
+    seen = played(
+        kind,
+        [*blocks(0, 1), offer(1, 2)],
+        40,
+        sizes=(cells(1), cells(1)),
+        killed=(1, range(7, 40)),
+        o_waits=range(20),
+    )
+    assert shared_of(seen) == [(20, 0, 0), (21, 1, 0), (24, 2, 1)]
 
 
 @pytest.mark.rule("resource_ranges", 4)
 @KINDS
 @pytest.mark.parametrize("status", [BlockStatus.FAULT, BlockStatus.KILLED, 3])
-def test_a_range_is_free_however_its_block_ended(kind, status):
-    seen = played(kind, blocks(2), 20, sizes=({"shared": 64}, {}), reports={10: 0}, status=status)
-    assert ranges_of(seen) == [(5, 0, 0, 0), (13, 1, 0, 0)]
+def test_cells_are_free_however_their_block_ended(kind, status):
+    seen = played(kind, blocks(0, 1), 60, sizes=(cells(8), {}), reports={25: 0}, status=status)
+    assert shared_of(seen) == [(19, 0, 0), (44, 1, 0)]
 
 
-@pytest.mark.rule("resource_ranges", 2, 4)
+@pytest.mark.rule("resource_ranges", 4)
 @KINDS
-def test_a_killed_block_does_not_free_the_range_of_the_block_before_it_in_its_slot(kind):
-    """Slot 1's first block ends in 8; its next one, without a range, ends in 18.
-
-    Two blocks more get two ranges: that of the first block, and the row's next.
-    """
-    offers = [offer(0, 1), offer(1, 1), offer(0, 2), offer(0, 3)]
-    seen = played(
-        kind,
-        offers,
-        40,
-        sizes=({"shared": 20}, {"shared": 20}),
-        reports={8: 1, 18: 1},
-        killed=(2, range(40)),
-        hold=[*range(1, 12), *range(13, 24)],
-    )
-    assert ranges_of(seen) == [(5, 1, 0, 0), (15, 1, 0, 0), (27, 2, 0, 0), (28, 3, 0, 20)]
+def test_a_report_in_the_cycle_of_the_transfer_at_o_frees_the_cells(kind):
+    seen = played(kind, blocks(0, 1), 30, sizes=(cells(1), {}), hold=range(1, 5), reports={5: 0})
+    assert shared_of(seen) == [(5, 0, 0), (10, 1, 0)]
 
 
-@pytest.mark.rule("resource_ranges", 3, 4)
-@KINDS
-def test_live_stays_as_a_block_comes_and_another_one_ends(kind):
-    """A1 leaves at the end of 6, at which A0, reported in 5, is counted out: one block is there.
-
-    So B, judged in 14, takes row 1 (3b). A1 ends in 20: no block is there, and C takes row 0.
-    """
-    offers = [offer(0, 0), offer(0, 1), offer(1, 2), offer(0, 3)]
-    seen = played(
-        kind,
-        offers,
-        40,
-        sizes=(EXAMPLE[0], {"shared": 20}),
-        third=THIRD,
-        reports={5: 0, 20: 1},
-        hold=[1, 2, 3, *range(5, 12), *range(13, 30)],
-    )
-    assert ranges_of(seen) == [(5, 0, 0, 0), (7, 1, 8, 20), (17, 2, 32, 44), (35, 3, 0, 0)]
-
-
-@pytest.mark.rule("resource_ranges", 1, 2, 3)
+@pytest.mark.rule("resource_ranges", 1, 2)
 @KINDS
 def test_a_size_is_that_of_the_words_in_the_cycle_of_the_transfer(kind):
     """A0 transfers in 7 and A1 in 8, from which on the words of their stream are others."""
-    seen = played(kind, blocks(2), 20, third=THIRD, hold=range(7))
+    sizes = ({0: cells(1), 8: cells(3)}, {})
+    seen = played(kind, blocks(0, 1), 30, sizes=sizes, hold=range(7))
     assert [cycle for cycle, _ in seen.transfers("offer")] == [7, 8]
-    assert ranges_of(seen) == [(12, 0, 0, 0), (15, 1, 30, 54)]
+    assert shared_of(seen) == [(12, 0, 0), (19, 1, 1)]
 
 
 @KINDS
-def test_a_reset_forgets_blocks_rows_and_sizes(kind):
-    """It comes in 20: both rows have blocks, B2 has ended, and A is in *measured*.
-
-    Then a block of B's size comes. It needs a change, and its range is the first one of row 0.
-    """
-    offers = [*blocks(2), *blocks(2, stream=1, first=2), offer(0, 0), offer(1, 2)]
+def test_a_reset_forgets_blocks_and_cells(kind):
+    """It comes in 20: blocks have six cells, and a search for a third one is on."""
+    offers = [*blocks(0, 1, 2), offer(0, 0)]
     seen = played(
         lambda config: resettable(kind(config)),
         offers,
-        40,
-        sizes=(EXAMPLE[0], {"warps": 1, "warp_registers": 1, "shared": 10}),
-        reports={14: 2},
-        hold=[*range(6, 18), *range(19, 25)],
+        50,
+        sizes=(cells(3), {}),
+        hold=range(10, 25),
         resets=[20],
     )
-    placed = [(5, 0, 0, 0), (6, 1, 8, 20), (9, 2, 31, 54), (10, 3, 30, 44)]
-    assert ranges_of(seen) == [*placed, (30, 2, 0, 0)]
-    assert seen.cycles("held_back") == []
+    assert shared_of(seen) == [(9, 0, 0), (16, 1, 3), (34, 0, 0)]
+    assert seen.cycles("held_back") == [20]
 
 
-RESIZED = (
-    'self._block(inputs | {"offer__payload": self._offer.pack(self._arrived.offer)})'
-    " if self._arrived else None"
-)
-WITHOUT_RANGES = (
-    "self._placed_block.pack((placed := self._placed_block.unpack(self._placed)) |"
-    " dict.fromkeys(('registers_first', 'shared_first') * (inputs['kill'] >> placed['stream'] & 1)"
-    ", 0))"
-)
+def _finds_the_lowest_run(kind):
+    rules.test_the_lowest_run_that_is_long_enough_is_found(functools.partial(played, kind))
+
+
 WRONG = {
-    "a row that begins anew keeps its free ranges": WrongRule(
-        test_a_row_that_begins_anew_has_no_free_ranges,
+    "a killed block that is found takes its cells": WrongRule(
+        test_a_kill_ends_a_search_or_a_marking_in_the_next_cycle,
         (
-            Change(
-                ResourceRanges,
-                "_place",
-                "with m.If(change):\n        m.d.sync += some.eq(0)",
-                "with m.If(change & lives.bit_select(current, 1)):\n        m.d.sync += some.eq(0)",
-            ),
-            Change(
-                Rows,
-                "change",
-                "self._size, self._stack = size, []",
-                "self._size = size\n"
-                "    self._stack = [] if self._rows[1 - self._current].live else self._stack",
-            ),
-        ),
-    ),
-    "a killed block that stands at `o` loses its ranges": WrongRule(
-        test_a_kill_takes_no_range_from_a_block_in_placed,
-        (
-            Change(
-                ResourceRanges,
-                "_place",
-                "Mux(ranged, read",
-                "Mux(ranged & ~self.kill.bit_select(self.o.payload.stream, 1), read",
-            ),
+            Change(ResourceRanges, "elaborate", "takes.eq(found & ~killed)", "takes.eq(found)"),
             Change(
                 Model,
-                "outputs",
-                '"o__payload": self._placed,',
-                f'"o__payload": None if self._placed is None else {WITHOUT_RANGES},',
+                "tick",
+                "NO_RUNS if self._kill_of_measured() or not found",
+                "NO_RUNS if not found or found[1]",
             ),
         ),
+        (10,),
     ),
     "a block that was killed frees nothing": WrongRule(
-        test_a_range_is_free_however_its_block_ended,
+        test_cells_are_free_however_their_block_ended,
         (
             Change(
                 ResourceRanges,
-                "_free",
+                "_remember",
                 "reported.eq(self.report_valid)",
                 "reported.eq(self.report_valid & (self.report.status != 2))",
             ),
@@ -202,31 +173,33 @@ WRONG = {
         ),
         (BlockStatus.KILLED,),
     ),
-    "a report of a block without a range frees its slot's last one": WrongRule(
-        test_a_killed_block_does_not_free_the_range_of_the_block_before_it_in_its_slot,
+    "a report of a block without cells frees its slot's last ones": WrongRule(
+        test_a_killed_block_goes_on_without_cells_and_its_report_frees_nothing,
         (
-            Change(ResourceRanges, "_free", "write.en.eq(leaves)", "write.en.eq(takes)"),
-            Change(Model, "_reported", "self._range_of.pop(", "self._range_of.get("),
-            Change(Model, "_place", "self._range_of.pop(slot, None)", "pass"),
-        ),
-    ),
-    "a block that comes hides another one's end": WrongRule(
-        test_live_stays_as_a_block_comes_and_another_one_ends,
-        (
-            Change(ResourceRanges, "_place", "m.If(up ^ down)", "m.If(up | down)"),
-            Change(
-                ResourceRanges,
-                "_place",
-                "down.replicate(len(count) - 1)",
-                "(down & ~up).replicate(len(count) - 1)",
-            ),
-            Change(Rows, "free", "freed: Range)", "freed: Range, comes: bool)"),
-            Change(Rows, "free", "live -= 1", "live -= not comes"),
+            Change(ResourceRanges, "_remember", "write.en.eq(leaves)", "write.en.eq(takes)"),
+            Change(Model, "_reported", "self._runs_of.pop(", "self._runs_of.get("),
             Change(
                 Model,
-                "tick",
-                "self._rows.free(freed)",
-                "self._rows.free(freed, bool(block and leaves and not killed))",
+                "_place",
+                'self._runs_of[block.offer["slot"]] = given',
+                'self._runs_of.update({block.offer["slot"]: given} if any(given) else {})',
+            ),
+        ),
+    ),
+    "the highest run is found": WrongRule(
+        _finds_the_lowest_run,
+        (
+            Change(
+                CellRuns,
+                "elaborate",
+                "starts & (~starts + 1)[: len(starts)]",
+                "(lambda s: (s & (~s + 1)[: len(s)])[::-1])(starts[::-1])",
+            ),
+            Change(
+                model_file,
+                "_first_run",
+                "for first in range(len(free) - size + 1):",
+                "for first in reversed(range(len(free) - size + 1 if size else 1)):",
             ),
         ),
     ),
@@ -235,15 +208,17 @@ WRONG = {
         (
             Change(
                 ResourceRanges,
-                "_measure",
-                "with m.If(self.offer.ready):\n                m.d.sync += part.eq(term)",
+                "_cells",
+                "with m.If(self.offer.ready):\n            m.d.sync += part.eq(term)",
                 "m.d.comb += part.eq(term)",
             ),
             Change(
                 Model,
                 "_move",
                 "self._measured, self._arrived = self._arrived, None",
-                f"self._measured, self._arrived = {RESIZED}, None",
+                "self._measured, self._arrived = "
+                'self._block(inputs | {"offer__payload": self._offer.pack(self._arrived.offer)})'
+                " if self._arrived else None, None",
             ),
         ),
     ),

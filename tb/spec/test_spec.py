@@ -238,8 +238,8 @@ TIMINGS = {
     "resident_kill": 1,
     "resident_fetch": 2,
     "resident_stall": 2,
-    "ranges": 3,
-    "ranges_change": 2,
+    "ranges": 5,
+    "ranges_cell": 2,
     "ranges_freed": 2,
     "warp_first": 1,
     "warps_end": 2,
@@ -351,12 +351,21 @@ def test_pack_refuses_by_name(values: dict[str, int], message: str) -> None:
         ("sm_kill", 0, "True, False"),
         ("index_memory_warps", 1, "0, 2 to 65536"),
         ("index_memory_warps", 65537, "0 to 65536"),
+        ("reference_bits", 4, "5 (stream_bits + 1) to 8"),
+        ("register_cell", 3, "powers of two from 1 to 256"),
+        ("shared_cell", 2048, "powers of two from 1 to 1024"),
     ],
 )
 def test_config_names_field_value_and_legal_range(field: str, value: object, legal: str) -> None:
     message = re.escape(f"{field} is {value!r}; legal: {legal}")
     with pytest.raises(WarploomError, match=f"^{message}$"):
         Config(**{field: value})
+
+
+def test_a_cell_is_no_larger_than_what_an_sm_has() -> None:
+    with pytest.raises(WarploomError, match=r"^shared_cell is 8; legal: 1 to 7 \(shared_units\)$"):
+        Config(shared_units=7, shared_cell=8)
+    assert Config(shared_units=8, shared_cell=8).shared_cell == 8
 
 
 def test_every_integer_of_a_config_has_a_range() -> None:

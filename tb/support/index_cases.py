@@ -13,14 +13,16 @@ from warploom_sim.cosim.lockstep import Context, RandomStimulus
 from warploom_spec import PRESETS, Config, layouts, timing
 from warploom_spec.config import BLOCK_LIMITS
 
+#: Few entries, whose counts are soon at their highest.
+THREE: Final = {"history_entries": 3, "reference_bits": 2, "stream_bits": 1, "cores": 3}
 #: Presets, and configurations that are odd in one respect each.
 CONFIGS: Final[dict[str, Config]] = {
     "tiny": PRESETS["tiny"],
     "default": PRESETS["default"],
-    "one_entry": replace(PRESETS["tiny"], history_entries=1, reference_bits=1),
-    "three_entries": replace(PRESETS["tiny"], history_entries=3, reference_bits=2, cores=3),
+    "one_entry": replace(PRESETS["tiny"], history_entries=1, reference_bits=2, stream_bits=1),
+    "three_entries": replace(PRESETS["tiny"], **THREE),
     # As many bits in a word as an index of a legal block has at most: each is both 0 and 1.
-    "narrow": replace(PRESETS["tiny"], history_entries=3, reference_bits=2, cores=3, word_bits=10),
+    "narrow": replace(PRESETS["tiny"], **THREE, word_bits=10),
     "warp_2": replace(PRESETS["tiny"], warp_size=2, index_memory_warps=256),
     "warp_4": replace(PRESETS["tiny"], warp_size=4, index_memory_warps=128),
     "warp_16": replace(PRESETS["tiny"], warp_size=16, cores=1),

@@ -18,10 +18,12 @@ AGAIN = 2
 STREAMS = 2
 
 
-def size_of(words: Mapping[str, int]) -> tuple[int, ...]:
-    """Return what a block needs of each resource that has ranges."""
+def size_of(words: Mapping[str, int], config: Config) -> tuple[int, ...]:
+    """Return the units that a block takes of each resource that has ranges, in whole cells."""
     return tuple(
-        words[r.field.name] * (words["warps"] if r.field.of_warp else 1) for r in RANGED if r.field
+        r.in_cells(words[r.field.name] * (words["warps"] if r.field.of_warp else 1), config)
+        for r in RANGED
+        if r.field
     )
 
 
@@ -29,7 +31,6 @@ def size_of(words: Mapping[str, int]) -> tuple[int, ...]:
 class Launch:
     """A resident launch: what is left to offer, and its slots that are not reported."""
 
-    number: int
     words: dict[str, int]
     left: int
     killed: bool = False
@@ -44,8 +45,8 @@ class Launch:
 class RangesTraffic:
     """Launches of random sizes, and a core that takes and ends their blocks at random.
 
-    It keeps to what ResourceRanges relies on: the older launch's blocks come first, a block is
-    offered when enough units are free, wherever they are.
+    It keeps to what ResourceRanges relies on: a block is offered when enough cells are free,
+    wherever they are. Blocks of the launches come in any order.
 
     Parameters
     ----------
@@ -58,9 +59,9 @@ class RangesTraffic:
     kills : float
         Chance of a kill in a cycle.
     hurries : bool
-        Whether a stream's next launch comes while blocks of the last one are out. No dispatcher
-        does this. Launches have few and small blocks then, so that those of three sizes meet on the
-        SM, and no launch is killed.
+        Whether a stream's next launch comes while blocks of the last one are out, as if there were
+        many streams. Launches have few and small blocks then, so that those of many sizes meet on
+        the SM, and no launch is killed.
     """
 
     def __init__(
@@ -77,14 +78,13 @@ class RangesTraffic:
             kills = 0.0
         self._config, self._rng = config, rng
         self._resident, self._kills = resident, kills
-        self._capacity = [r.capacity(config) for r in RANGED]
+        self._capacity = [r.limit(config) for r in RANGED]
         self._packets = (
             layouts.launch_words(config),
             resident_block(config),
             layouts.block_report(config),
             sm_packets.placed_block(config),
         )
-        self._launches = 0
         # A launch after a reset now and then has the size of one before it.
         self._words = [dict.fromkeys(("warps", "warp_registers", "shared"), 1)] * STREAMS
         self.reset()
@@ -165,9 +165,8 @@ class RangesTraffic:
         if empty and STREAMS - len(empty) < self._resident and rng.random() < 0.2:
             stream = rng.choice(empty)
             self._words[stream] = self._new_words(stream)
-            self._launches += 1
             blocks = rng.randint(1, 2 if self._hurries else 16)
-            self._streams[stream] = Launch(self._launches, self._words[stream], blocks)
+            self._streams[stream] = Launch(self._words[stream], blocks)
 
     def _new_words(self, stream: int) -> dict[str, int]:
         """Return a launch's size, now and then that of the other stream."""
@@ -188,16 +187,16 @@ class RangesTraffic:
         )
 
     def _next_offer(self) -> tuple[int, int] | None:
-        """Return slot and payload of the oldest launch's next block, if the SM has room for it."""
+        """Return slot and payload of a launch's next block, if the SM has room for it."""
         waiting = [
-            (launch.number, stream, launch)
+            (stream, launch)
             for stream, launch in enumerate(self._streams)
             if launch and launch.offers
         ]
         if not waiting or not self._free or self._free[0][1] > self._cycle:
             return None
-        _, stream, launch = min(waiting, key=lambda one: one[0])
-        size = size_of(launch.words)
+        stream, launch = self._rng.choice(waiting)
+        size = size_of(launch.words, self._config)
         for units, *taken in zip(self._capacity, size, *self._used.values(), strict=True):
             if sum(taken) > units:
                 return None
@@ -226,19 +225,12 @@ class RangesTraffic:
         return slot
 
 
-@dataclass(frozen=True)
-class _Given:
-    """A block that stands in a core: its stream, and its ranges unless its stream was killed."""
-
-    stream: int
-    ranges: tuple[range, ...]
-
-
 class RangesHeld:
     """Holds what a core relies on, and counts hard cases.
 
-    Ranges lie in the SM and do not overlap. Blocks come out in order with their fields. No block
-    is held back while one launch alone has blocks on the SM.
+    Ranges are whole cells in the SM and do not overlap. Blocks come out in order with their fields.
+    No block is held back while all blocks have had one size since the SM was empty, and none waits
+    for long while no other has ranges.
 
     Parameters
     ----------
@@ -247,7 +239,7 @@ class RangesHeld:
     """
 
     def __init__(self, config: Config):
-        self._capacity = [r.capacity(config) for r in RANGED]
+        self._config = config
         self._words = layouts.launch_words(config)
         self._offer = resident_block(config)
         self._report = layouts.block_report(config)
@@ -257,8 +249,9 @@ class RangesHeld:
                 "blocks",
                 "held back",
                 "goes on without ranges",
-                "a range from the last unit down",
-                "ranges of two sizes",
+                "the last cells",
+                "a range before others",
+                "ranges of three sizes",
                 "reported in the cycle of its transfer",
             ),
             0,
@@ -268,9 +261,12 @@ class RangesHeld:
     def reset(self) -> None:
         """Forget all blocks."""
         self._waiting: deque[tuple[dict[str, int], tuple[int, ...]]] = deque()
-        self._given: dict[int, _Given] = {}
-        #: Streams with blocks in each of the last three cycles.
-        self._had: deque[set[int]] = deque([{0, 1}] * 3, maxlen=3)
+        #: Ranges by slot of blocks in a core; none if the stream was killed.
+        self._given: dict[int, tuple[range, ...]] = {}
+        #: Sizes of the blocks that came since the SM was empty.
+        self._sizes: set[tuple[int, ...]] = set()
+        #: Cycles in which a block waited beside an SM without ranges.
+        self._alone = 0
 
     def counts(self) -> dict[str, int]:
         """Return how often each hard case happened."""
@@ -278,23 +274,33 @@ class RangesHeld:
 
     def see(self, cycle: int, inputs: Ports, outputs: Outputs) -> None:
         """Look at a cycle."""
-        alone = all(len(streams) <= 1 for streams in self._had)
-        assert not (alone and outputs["held_back"]), f"a launch alone is held back in {cycle}"
+        alike = len(self._sizes) == 1
+        assert not (alike and outputs["held_back"]), f"one of equal blocks is held back in {cycle}"
         self._count("held back", bool(outputs["held_back"]))
         if outputs["o__valid"] and inputs["o__ready"]:
             self._take(inputs, outputs["o__payload"] or 0)
         if inputs["offer__valid"] and outputs["offer__ready"]:
             offer = self._offer.unpack(inputs["offer__payload"])
             words = self._words.unpack(inputs["words"])
-            self._waiting.append((offer, size_of(words)))
-        streams = {offer["stream"] for offer, _ in self._waiting}
-        self._had.append(streams | {given.stream for given in self._given.values()})
+            if not self._waiting and not self._given:
+                self._sizes = set()
+            self._waiting.append((offer, size_of(words, self._config)))
+            self._sizes.add(self._waiting[-1][1])
+        self._see_wait(cycle, outputs)
         if inputs["report_valid"]:
             slot = self._report.unpack(inputs["report"])["slot"]
             taken = outputs["o__valid"] and inputs["o__ready"]
             at_o = taken and self._placed.unpack(outputs["o__payload"] or 0)["slot"] == slot
             self._count("reported in the cycle of its transfer", bool(at_o))
             del self._given[slot]
+
+    def _see_wait(self, cycle: int, outputs: Outputs) -> None:
+        """Demand that the oldest block goes on soon when nothing is in its way."""
+        empty = not any(any(ranges) for ranges in self._given.values())
+        self._alone = self._alone + 1 if empty and self._waiting and not outputs["o__valid"] else 0
+        # A search that finds none, one that finds a run, and its marking.
+        most = 3 * max(r.cells(self._config) for r in RANGED) + 8
+        assert self._alone < most, f"a block waits beside an empty SM in {cycle}"
 
     def _count(self, name: str, happened: bool) -> None:
         self.counts_of[name] += happened
@@ -312,17 +318,20 @@ class RangesHeld:
         if killed:
             ranges = ()
         self._hold(ranges)
-        self._given[offer["slot"]] = _Given(offer["stream"], ranges)
+        self._given[offer["slot"]] = ranges
 
     def _hold(self, ranges: tuple[range, ...]) -> None:
         """Demand that ranges lie in the SM and touch no others."""
-        others = [given.ranges for given in self._given.values() if given.ranges]
-        for n, (wanted, units) in enumerate(zip(ranges, self._capacity, strict=False)):
+        others = [given for given in self._given.values() if given]
+        for n, (resource, wanted) in enumerate(zip(RANGED, ranges, strict=False)):
+            units, cell = resource.limit(self._config), resource.cell_units(self._config)
             assert wanted.stop <= units, f"{wanted} ends beyond {units} units"
+            assert wanted.start % cell == 0, f"{wanted} begins within a cell of {cell}"
             for other in others:
                 overlap = max(wanted.start, other[n].start) < min(wanted.stop, other[n].stop)
                 assert not (wanted and other[n] and overlap), f"{wanted} overlaps {other[n]}"
-        at_top = ranges and all(r.stop == u for r, u in zip(ranges, self._capacity, strict=True))
-        self._count("a range from the last unit down", bool(at_top and any(ranges)))
+            self._count("the last cells", bool(wanted) and wanted.stop == units)
+            above = any(other[n].start >= wanted.stop for other in others if other[n])
+            self._count("a range before others", bool(wanted) and above)
         sizes = {tuple(map(len, one)) for one in (ranges, *others) if one}
-        self._count("ranges of two sizes", len(sizes) > 1)
+        self._count("ranges of three sizes", len(sizes) > 2)

@@ -88,9 +88,10 @@ class Widths:
         configuration = self.address + self.block + self.warps + STREAM
         decision = 1 + self.entry + STREAM
         accepted = 1 + self.address + self.warps
-        cancel, release = 1, self.entry + STREAM
+        # `cancel` and `needs_release`; `release`.
+        references = 2 + self.entry + STREAM
         write = self.packed_warp + STREAM
-        return configuration + 2 * decision + accepted + cancel + release + write + self.error
+        return configuration + 2 * decision + accepted + references + write + self.error
 
     def grid_walker(self) -> int:
         return 2 * self.grid + STREAM + self.grid + self.number + 1 + STREAM + 1

@@ -42,7 +42,7 @@ def refusals(
     warps = block_warps(launch, config)
     too_much = (
         (amount > resource.limit(config), resource.refusal(), 0)
-        for resource, amount in zip(SM_RESOURCES, block_amounts(launch, warps), strict=True)
+        for resource, amount in zip(SM_RESOURCES, block_amounts(launch, warps, config), strict=True)
         if resource.code
     )
     others = (
@@ -138,8 +138,11 @@ class LaunchCheck:
             "threads": threads,
             "warps": warps,
             "last_mask": last_mask(threads, self._config.warp_size),
-            "registers": launch["warp_registers"] * warps,
         }
+        amounts = block_amounts(launch, warps, self._config)
+        for resource, amount in zip(SM_RESOURCES, amounts, strict=True):
+            if resource.field:
+                derived[resource.name] = amount
         for axis, width in zip("xyz", index_widths(launch), strict=True):
             derived[f"width_{axis}"] = width
         fields |= launch | derived

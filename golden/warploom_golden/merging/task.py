@@ -90,4 +90,4 @@ class Task:
         tuple of int
             In the order of `warploom_spec.RESOURCES`.
         """
-        return block_amounts(vars(self.launch), warps(self.launch.block, config.warp_size))
+        return block_amounts(vars(self.launch), warps(self.launch.block, config.warp_size), config)

@@ -17,7 +17,7 @@ from warploom_spec.layouts import BLOCK_NUMBER_BITS
 from warploom_spec.queue import FinalFate
 from warploom_spec.queue_packets import final_record_words
 from warploom_spec.resident_packets import resident_block
-from warploom_spec.resources import AMOUNT_FIELDS, block_amounts, capacities
+from warploom_spec.resources import AMOUNT_FIELDS, BLOCK_AMOUNTS, block_amounts, capacities
 
 Ports = Mapping[str, int]
 
@@ -322,11 +322,13 @@ class HostBlocks:
             return
         for command in self._rung:
             both = command.keys() & launch.words.keys()
-            if all(command[name] == launch.words[name] for name in both):
+            # A field that is not known counts as 0.
+            known = dict.fromkeys(AMOUNT_FIELDS, 0) | command
+            # A block sees whole cells.
+            seen = known | {r.name: r.in_cells(known[r.name], self._config) for r in BLOCK_AMOUNTS}
+            if all(seen[name] == launch.words[name] for name in both):
                 self._rung.remove(command)
-                # A field that is not known counts as 0.
-                known = dict.fromkeys(AMOUNT_FIELDS, 0) | command
-                launch.need = block_amounts(known, launch.words["warps"])
+                launch.need = block_amounts(known, launch.words["warps"], self._config)
                 launch.command = command
                 for n in range(self._config.sms):
                     self._check_room(n)

@@ -151,4 +151,4 @@ def _most_blocks(sizes: Mapping[str, int], needs: Sequence[Mapping[str, int]]) -
 
 def block_needs(launch: LaunchDescriptor, config: Config) -> tuple[int, ...]:
     """Return what one block of a launch takes of each of ``warploom_spec.RESOURCES``."""
-    return block_amounts(vars(launch), warps(launch.block, config.warp_size))
+    return block_amounts(vars(launch), warps(launch.block, config.warp_size), config)

@@ -7,115 +7,24 @@ from warploom_spec import layouts, resident_packets, sm_packets
 from warploom_spec.config import Config
 from warploom_spec.resources import RANGED
 
-#: A number of units for each resource of `RANGED`: a block's size, a row's reach, a range's start.
-Units = tuple[int, ...]
-NOTHING: Units = (0,) * len(RANGED)
+#: A number of cells for each resource of `RANGED`.
+Cells = tuple[int, ...]
+#: Cells of one block, for each resource.
+Runs = tuple[range, ...]
+NO_RUNS: Runs = (range(0),) * len(RANGED)
 
 
 @dataclass(frozen=True)
 class Block:
-    """A block that waits for its ranges; ``size`` is how much of each resource it needs."""
+    """A block that waits for its ranges; ``size`` is how many cells of each resource it needs."""
 
     offer: Mapping[str, int]
-    size: Units
+    size: Cells
 
-
-@dataclass(frozen=True)
-class Range:
-    """Where a block's ranges begin, and the row that they belong to."""
-
-    row: int
-    first: Units
-
-
-@dataclass
-class Row:
-    """The ranges from one end on: how far they reach, and how many blocks have one."""
-
-    reach: Units = NOTHING
-    live: int = 0
-
-
-class Rows:
-    """Both rows, the size of the current one, and its free ranges.
-
-    Numbers in comments are the page's.
-
-    Parameters
-    ----------
-    capacity : tuple of int
-        Units that the SM has.
-    """
-
-    def __init__(self, capacity: Units):
-        self._capacity = capacity
-        #: Row 0 grows from the first unit up, row 1 from the last unit down.
-        self._rows = (Row(), Row())
-        self._current = 0
-        self._size = NOTHING
-        #: First units of the current row's free ranges; the last one is the top.
-        self._stack: list[Units] = []
-
-    def has_size(self, size: Units) -> bool:
-        """Tell whether the current row has ranges of this size."""
-        return size == self._size
-
-    def has_range(self, size: Units) -> bool:
-        """Tell whether a block of this size gets a range (2b, 2c)."""
-        return self.has_size(size) and (bool(self._stack) or self._can_grow())
-
-    def holds_back(self, size: Units) -> bool:
-        """Tell whether a block of this size waits for ranges (6)."""
-        if self.has_size(size):
-            return not self.has_range(size)
-        return all(row.live for row in self._rows)
-
-    def take(self) -> Range:
-        """Return a range for a block: the one that was freed last, or the row's next (2b, 2c)."""
-        row = self._rows[self._current]
-        row.live += 1
-        if self._stack:
-            return Range(self._current, self._stack.pop())
-        before, row.reach = row.reach, _sum(row.reach, self._size)
-        from_top = tuple(u - r for u, r in zip(self._capacity, row.reach, strict=True))
-        return Range(self._current, from_top if self._current else before)
-
-    def change(self, size: Units) -> bool:
-        """Begin a row of another size if one has no blocks, the current one first (3).
-
-        Returns
-        -------
-        bool
-            Whether a row begins.
-        """
-        if self._rows[self._current].live:
-            if self._rows[1 - self._current].live:
-                return False
-            self._current = 1 - self._current
-        self._rows[self._current].reach = NOTHING
-        self._size, self._stack = size, []
-        return True
-
-    def free(self, freed: Range) -> None:
-        """Take a range back (4).
-
-        A row that gave its place as the current one away in this cycle has no stack any more.
-        """
-        self._rows[freed.row].live -= 1
-        if freed.row == self._current:
-            self._stack.append(freed.first)
-
-    def forget_reach(self) -> None:
-        """Let the row that is not current reach nowhere if it has no blocks (5)."""
-        other = self._rows[1 - self._current]
-        if not other.live:
-            other.reach = NOTHING
-
-    def _can_grow(self) -> bool:
-        """Tell whether the current row has room for one more range (2c)."""
-        low, high = self._rows
-        wanted = _sum(_sum(low.reach, high.reach), self._size)
-        return all(w <= units for w, units in zip(wanted, self._capacity, strict=True))
+    @property
+    def length(self) -> int:
+        """Cycles of one search for it (2)."""
+        return max(1, *self.size)
 
 
 class ResourceRanges:
@@ -126,11 +35,11 @@ class ResourceRanges:
     Parameters
     ----------
     config : Config
-        Widths, and the units that the SM has.
+        Widths, the units that the SM has, and those of a cell.
     """
 
     def __init__(self, config: Config):
-        self._capacity = tuple(resource.capacity(config) for resource in RANGED)
+        self._config = config
         self._words = layouts.launch_words(config)
         self._offer = resident_packets.resident_block(config)
         self._report = layouts.block_report(config)
@@ -146,13 +55,16 @@ class ResourceRanges:
         self._held_back = False
         #: `kill` in the cycle before.
         self._kill = 0
-        #: Whether the row changed in the cycle before (3).
-        self._settling = False
-        self._rows = Rows(self._capacity)
-        #: By slot: the range of the last block that left, unless that one has none.
-        self._range_of: dict[int, Range] = {}
-        #: The range whose block was reported in the cycle before.
-        self._freed: Range | None = None
+        #: Free cells of each resource, in their order.
+        self._free = [[True] * resource.cells(self._config) for resource in RANGED]
+        #: What the search that is on will find, and the cycles to its end (2); None: none is on.
+        self._search: tuple[Runs | None, int] | None = None
+        #: What was found, and the cycles before it can be given (3b).
+        self._found: tuple[Runs, int] | None = None
+        #: By slot: the cells of the last block that left.
+        self._runs_of: dict[int, Runs] = {}
+        #: The cells whose block was reported in the cycle before.
+        self._freed: Runs = NO_RUNS
 
     def outputs(self, inputs: Mapping[str, int]) -> dict[str, int | None]:
         """Return the outputs of this cycle."""
@@ -165,21 +77,17 @@ class ResourceRanges:
 
     def tick(self, inputs: Mapping[str, int]) -> None:
         """Advance by one clock edge; everything is judged by the state before it."""
-        block, killed = self._measured, self._kill_of_measured()
         leaves, goes_on = self._leaves(inputs), self._goes_on(inputs)
         freed, self._freed = self._freed, self._reported(inputs)
-        waits = bool(block and not killed and not self._settling)
-        self._held_back = bool(block and waits and self._rows.holds_back(block.size))  # 6
-        self._settling = False
-        self._rows.forget_reach()
+        block, found = self._measured, self._found
+        given = NO_RUNS if self._kill_of_measured() or not found else found[0]
         if inputs["o__ready"]:
             self._placed = None
+        if block:
+            self._look(block)
         if block and leaves:
-            self._place(block, None if killed else self._rows.take())
-        elif block and not killed and not self._rows.has_size(block.size):
-            self._settling = self._rows.change(block.size)
-        if freed:
-            self._rows.free(freed)
+            self._place(block, given)
+        self._mark(freed, free=True)
         self._move(inputs, leaves, goes_on)
         self._kill = inputs["kill"]
 
@@ -189,34 +97,60 @@ class ResourceRanges:
         return block is not None and bool(self._kill >> block.offer["stream"] & 1)
 
     def _leaves(self, inputs: Mapping[str, int]) -> bool:
-        """Tell whether the block in *measured* leaves (2)."""
+        """Tell whether the block in *measured* leaves (3)."""
         if self._measured is None or (self._placed is not None and not inputs["o__ready"]):
             return False
-        if self._kill_of_measured():
-            return True
-        return not self._settling and self._rows.has_range(self._measured.size)
+        return self._kill_of_measured() or bool(self._found and self._found[1] == 0)
 
     def _goes_on(self, inputs: Mapping[str, int]) -> bool:
         """Tell whether the block in *arrived* goes to *measured* (1)."""
         return self._arrived is not None and (self._measured is None or self._leaves(inputs))
 
-    def _reported(self, inputs: Mapping[str, int]) -> Range | None:
-        """Return the range of the block that is reported in this cycle (4)."""
-        if not inputs["report_valid"]:
-            return None
-        return self._range_of.pop(self._report.unpack(inputs["report"])["slot"], None)
+    def _look(self, block: Block) -> None:
+        """Go on with the search for a block's cells (2, 5)."""
+        if self._found:
+            runs, left = self._found
+            self._found = runs, max(0, left - 1)
+            return
+        if self._search and self._search[1] > 0:
+            self._search = self._search[0], self._search[1] - 1
+            return
+        if self._search:
+            runs_found = self._search[0]
+            self._held_back = runs_found is None
+            if runs_found is not None:
+                self._search, self._found = None, (runs_found, block.length - 1)
+                return
+        self._search = self._runs(block), block.length - 1
 
-    def _place(self, block: Block, given: Range | None) -> None:
-        """Move a block to *placed*, with its range or without one (2)."""
-        slot = block.offer["slot"]
-        self._range_of.pop(slot, None)
-        if given:
-            self._range_of[slot] = given
-        first = given.first if given else NOTHING
-        names = (f"{resource.name}_first" for resource in RANGED)
-        self._placed = self._placed_block.pack(
-            {**block.offer, **dict(zip(names, first, strict=True))}
+    def _runs(self, block: Block) -> Runs | None:
+        """Return the lowest runs of cells that are free now (2)."""
+        runs = tuple(
+            _first_run(free, size) for free, size in zip(self._free, block.size, strict=True)
         )
+        return tuple(run for run in runs if run is not None) if None not in runs else None
+
+    def _mark(self, runs: Runs, free: bool) -> None:
+        for cells, run in zip(self._free, runs, strict=True):
+            for cell in run:
+                cells[cell] = free
+
+    def _reported(self, inputs: Mapping[str, int]) -> Runs:
+        """Return the cells of the block that is reported in this cycle (4)."""
+        if not inputs["report_valid"]:
+            return NO_RUNS
+        return self._runs_of.pop(self._report.unpack(inputs["report"])["slot"], NO_RUNS)
+
+    def _place(self, block: Block, given: Runs) -> None:
+        """Move a block to *placed*, with its cells or without any (3)."""
+        self._runs_of[block.offer["slot"]] = given
+        self._mark(given, free=False)
+        self._held_back, self._search, self._found = False, None, None
+        firsts = {
+            f"{resource.name}_first": run.start * resource.cell_units(self._config)
+            for resource, run in zip(RANGED, given, strict=True)
+        }
+        self._placed = self._placed_block.pack({**block.offer, **firsts})
 
     def _move(self, inputs: Mapping[str, int], leaves: bool, goes_on: bool) -> None:
         """Move blocks between the offer, *arrived* and *measured* (1)."""
@@ -232,15 +166,17 @@ class ResourceRanges:
         """Return the block that transfers in this cycle, with its size."""
         offer = self._offer.unpack(inputs["offer__payload"])
         words = self._words.unpack(inputs["words"])
-        return Block(
-            offer,
-            tuple(
-                words[r.field.name] * (words["warps"] if r.field.of_warp else 1)
-                for r in RANGED
-                if r.field
-            ),
-        )
+        sizes = []
+        for resource in RANGED:
+            assert resource.field is not None
+            units = words[resource.field.name] * (words["warps"] if resource.field.of_warp else 1)
+            sizes.append(-(-units // resource.cell_units(self._config)))
+        return Block(offer, tuple(sizes))
 
 
-def _sum(one: Units, other: Units) -> Units:
-    return tuple(a + b for a, b in zip(one, other, strict=True))
+def _first_run(free: list[bool], size: int) -> range | None:
+    """Return the lowest cells side by side that are free; None: there are not so many."""
+    for first in range(len(free) - size + 1):
+        if all(free[first : first + size]):
+            return range(first, first + size)
+    return None

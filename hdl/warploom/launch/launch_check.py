@@ -11,7 +11,7 @@ from amaranth.utils import exact_log2
 from warploom_spec import Config, ErrorCode, layouts
 from warploom_spec.config import BLOCK_LIMITS
 from warploom_spec.launch import AXIS_FIELDS, KERNEL_FIELDS, ORDER_FIELDS
-from warploom_spec.resources import AMOUNT_FIELDS, BLOCK_AMOUNTS
+from warploom_spec.resources import AMOUNT_FIELDS, BLOCK_AMOUNTS, RANGED, REGISTERS
 
 #: Fields that leave as they came, cut to the width that the configuration needs.
 _KEPT: Final = (*KERNEL_FIELDS, *AXIS_FIELDS, "index_address", *AMOUNT_FIELDS, *ORDER_FIELDS)
@@ -131,7 +131,7 @@ class LaunchCheck(wiring.Component):
         first = self._first_error(m, enabled, axis_error, errors)
         derived = {
             "threads": self._kept(m, enabled, "derived_threads", threads),
-            "registers": self._kept(m, enabled, "registers", launch.warp_registers * warps),
+            REGISTERS.name: self._kept(m, enabled, "registers", launch.warp_registers * warps),
             "warps": self._kept(m, enabled, "warps", warps),
             "last_mask": self._kept(m, enabled, "last_mask", self._last_mask(threads)),
         }
@@ -290,6 +290,14 @@ class LaunchCheck(wiring.Component):
             argument=Mux(axis_applies, axis_argument, argument),
         )
 
+    def _counted(self, name: str, value: Value) -> Value:
+        """Return a field as it leaves: an amount in units is rounded up to whole cells."""
+        units = next((r.cell_units(self._config) for r in RANGED if r.name == name), 1)
+        if units == 1:
+            return value
+        low = exact_log2(units)
+        return Cat(C(0, low), (value + (units - 1))[low:])
+
     def _verdict(
         self,
         m: Module,
@@ -301,17 +309,19 @@ class LaunchCheck(wiring.Component):
     ) -> None:
         """Register the launch, or the lowest error."""
         over = Signal()
-        m.d.comb += over.eq(derived["registers"] > self._config.register_units)
+        m.d.comb += over.eq(derived[REGISTERS.name] > REGISTERS.limit(self._config))
         out = self.o.payload
         with m.If(enabled):
             m.d.sync += [self.o.valid.eq(valid), self.refused.eq(first.applies | over)]
             m.d.sync += [out.error.eq(first.code), out.argument.eq(first.argument)]
             kept = (name for name in _KEPT if name in self._checked.members)
-            m.d.sync += [out[name].eq(launch[name]) for name in kept]
+            m.d.sync += [out[name].eq(self._counted(name, launch[name])) for name in kept]
             m.d.sync += [
                 out[f"inline{k}"].eq(launch[f"inline{k}"]) for k in range(self._config.inline_args)
             ]
-            m.d.sync += [out[name].eq(value) for name, value in derived.items()]
+            m.d.sync += [
+                out[name].eq(self._counted(name, value)) for name, value in derived.items()
+            ]
             # `over` comes late: a launch that has too many registers, and no other error, keeps its
             # fields.
             with m.If(first.applies):

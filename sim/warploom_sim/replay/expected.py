@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from warploom_sim.replay.request import ReplayRequest
 from warploom_spec import STALL_CAUSES, Config, ErrorCode, LaunchDescriptor
 from warploom_spec.config import BLOCK_LIMITS
-from warploom_spec.resources import AMOUNT_FIELDS, BLOCK_AMOUNTS
+from warploom_spec.resources import AMOUNT_FIELDS, BLOCK_AMOUNTS, REGISTERS
 
 _WITHOUT_OPTIONS: Final = ReplayRequest(traces=())
 
@@ -176,7 +176,7 @@ def refusal_codes(launches: Sequence[LaunchDescriptor], config: Config) -> NDArr
         ErrorCode.INDEX_BITS: index_bits > config.word_bits,
         ErrorCode.INDEX_REGION: column["index_address"] + warps > config.index_memory_warps,
         ErrorCode.BLOCK_WARPS: warps > config.warp_slots,
-        ErrorCode.BLOCK_REGISTERS: column["warp_registers"] * warps > config.register_units,
+        ErrorCode.BLOCK_REGISTERS: column["warp_registers"] * warps > REGISTERS.limit(config),
         **{r.refusal(): column[r.name] > r.limit(config) for r in BLOCK_AMOUNTS},
         ErrorCode.TABLE_UNKNOWN: column["table"] != 0,
     }

@@ -244,7 +244,7 @@ def _launch_of(tickets: NDArray[np.uint64], events: Events) -> Integers:
 
 def _block_needs(launch: LaunchDescriptor, config: Config) -> tuple[int, ...]:
     """Return what one block takes, in the order of ``RESOURCES``."""
-    return block_amounts(vars(launch), warps(launch.block, config.warp_size))
+    return block_amounts(vars(launch), warps(launch.block, config.warp_size), config)
 
 
 def _whole(values: Sequence[Any], parts: int = 0) -> Integers:

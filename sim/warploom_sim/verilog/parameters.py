@@ -10,6 +10,7 @@ _SHAPES: Final = ("warp_size", "max_threads", "index_memory_warps")
 _PACKED: Final = (*_SHAPES, "word_bits")
 _HISTORY: Final = (*_PACKED, "history_entries", "reference_bits", "step_from_host")
 _SM: Final = ("block_slots", "warp_slots", "register_units", "shared_units", "barriers")
+_CELLS: Final = ("register_cell", "shared_cell")
 _LAUNCH: Final = ("inline_args", "stream_bits", "priority_bits", "max_tables")
 _DISPATCHER: Final = (
     "warp_size",
@@ -75,7 +76,7 @@ _ALL: Final = tuple(field.name for field in dataclasses.fields(Config))
 
 #: By the block's name. A test watches which fields the RTL reads.
 PARAMETERS: Final[dict[str, tuple[str, ...]]] = {
-    "launch_check": (*_PACKED, *_SM, *_LAUNCH, "grid_bits"),
+    "launch_check": (*_PACKED, *_SM, *_CELLS, *_LAUNCH, "grid_bits"),
     "config_filter": (*_SHAPES, "history_entries", "reference_bits", "step_from_host"),
     "index_iterator": (*_PACKED, "step_from_host"),
     "index_packer": ("warp_size", "index_memory_warps", "word_bits"),
@@ -89,7 +90,7 @@ PARAMETERS: Final[dict[str, tuple[str, ...]]] = {
     "kernel_queue": _QUEUE,
     "resident_queue": _QUEUE,
     "record_queue": ("queue_depth",),
-    "launch_path": (*_HISTORY, *_DISPATCHER, *_QUEUE),
+    "launch_path": (*_HISTORY, *_DISPATCHER, *_QUEUE, *_CELLS),
     "bus_port": (),
     "mailbox": _MAILBOX,
     "execution_unit": ("cores_per_unit", "core_timeout"),
@@ -97,7 +98,7 @@ PARAMETERS: Final[dict[str, tuple[str, ...]]] = {
     "host_registers": _ALL,
     "index_read_arbiter": (*_SHAPES, "sms"),
     "offer_queue": (*_BEFORE_A_CORE, "sm_kill"),
-    "resource_ranges": _BEFORE_A_CORE,
+    "resource_ranges": (*_BEFORE_A_CORE, *_CELLS),
     "block_to_warps": _BEFORE_A_CORE,
     "block_at_a_time": (*_BEFORE_A_CORE, "sm_kill"),
     "front_end": _ALL,

@@ -132,6 +132,8 @@ def test_each_field_of_a_configuration_changes_the_crc():
         "warp_size": 16,
         "queue_depth": 32,
         "kill_timeout": 1025,
+        "register_cell": 2,
+        "shared_cell": 2,
         "sm_kill": False,
     }
     seen = {config_crc(Config())}

@@ -34,6 +34,10 @@ OTHERS: Final = (
     "IncrementalScheduler",
     "GridWalker",
 )
+#: Cells with which a block is measured: one for each unit would be too many.
+CELLS: Final[dict[str, dict[str, Any]]] = {
+    "ResourceRanges": {"register_cell": 8, "shared_cell": 64}
+}
 #: Small blocks of which an SM has one.
 SM_SIDE: Final = ("ResourceRanges", "BlockToWarps", "BlockAtATime")
 
@@ -93,7 +97,7 @@ class Target:
         """The configuration that the component is generated from."""
         chosen = {"policy": self.policy, "reclaim": self.reclaim}
         given: dict[str, Any] = {name: value for name, value in chosen.items() if value}
-        return dataclasses.replace(preset(self.config), **given)
+        return dataclasses.replace(preset(self.config), **given, **CELLS.get(self.block, {}))
 
     @property
     def module(self) -> str:

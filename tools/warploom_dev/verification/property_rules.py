@@ -201,8 +201,7 @@ PROPERTY_RULES: Final[dict[str, dict[str, tuple[int, ...]]]] = {
         "resource_ranges.apart": (2, 4),
         "resource_ranges.order": (1,),
         "resource_ranges.goes_on": (1, 2, 3),
-        "resource_ranges.rate": (1, 2),
-        "resource_ranges.alone": (4, 5, 6),
+        "resource_ranges.alike": (2, 4, 5),
         "resource_ranges.o_held": (1,),
     },
 }

@@ -182,7 +182,7 @@ def make_workload(
 
 def _amount(launch: LaunchDescriptor, code: int, config: Config) -> str:
     """Return of which resource a block takes how much too much; empty: that is not the reason."""
-    takes = block_amounts(vars(launch), warps(launch.block, config.warp_size))
+    takes = block_amounts(vars(launch), warps(launch.block, config.warp_size), config)
     for resource, amount in zip(SM_RESOURCES, takes, strict=True):
         if resource.code and resource.refusal() == code:
             limit = resource.limit(config)

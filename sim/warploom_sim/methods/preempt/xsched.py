@@ -45,7 +45,7 @@ def commands(config: Config) -> Workload:
             priority=URGENT_PRIORITY if urgent else LOW_PRIORITY,
         )
 
-    takes = block_amounts(vars(command(0, 1, 1, False)), _WARPS)
+    takes = block_amounts(vars(command(0, 1, 1, False)), _WARPS, config)
     sizes = capacities(config).values()
     resident = min(size // one for size, one in zip(sizes, takes, strict=True) if one)
     waves = -(-BLOCKS // (config.sms * resident))

@@ -15,7 +15,12 @@ from warploom_dev.planted import Change
 from warploom_spec import Config, ErrorCode, timing
 
 CONFIG: Final = Config(
-    warp_size=8, max_threads=16, history_entries=3, reference_bits=2, index_memory_warps=4
+    warp_size=8,
+    max_threads=16,
+    history_entries=3,
+    reference_bits=2,
+    stream_bits=1,
+    index_memory_warps=4,
 )
 #: Free bits of a configuration: every region, and two lengths of each axis.
 FREE: Final = {"address": 0b11, "warps": 0b11, **dict.fromkeys(("dx", "dy", "dz"), 0b1)}

@@ -4,8 +4,10 @@ from itertools import combinations
 from typing import Any, Final
 
 from amaranth.hdl import Array, Cat, Mux, Signal, Value
+from amaranth.utils import exact_log2
 
 from warploom.sm_side import ResourceRanges
+from warploom.sm_side._cell_runs import CellRuns
 from warploom_dev.formal.formal_bench import FormalBench
 from warploom_dev.planted import Change
 from warploom_spec import Config, timing
@@ -15,34 +17,33 @@ CONFIG: Final = Config(
     block_slots=2,
     warp_size=8,
     max_threads=8,
-    register_units=2,
+    register_units=4,
+    register_cell=2,
     shared_units=1,
     index_memory_warps=0,
 )
 _SLOTS: Final = range(CONFIG.block_slots)
 #: Blocks that came and have not left, at most.
-_MOST: Final = timing(CONFIG).ranges
+_MOST: Final = 3
 #: Free bits of what is offered, and of its launch words.
 _OFFER: Final = {"stream": 1, "slot": 1, "bx": 1}
 #: Streams that have blocks here.
 _STREAMS: Final = range(2)
 _WORDS: Final = {"warps": 1, "warp_registers": 0b11, "shared": 1}
 #: Cycles that are searched of what is not proved for all time.
-_BOUND: Final = 14
+_BOUND: Final = 16
 
-#: Seeded bugs in the block's source. ``no_limit``: the current row grows into the other one.
-#: ``beyond``: row 1 begins at the last unit, not before it. ``overwrites``: a block is measured
-#: while another one stands there. ``settles_on``: a settling cycle never ends. ``half``: no block
-#: is taken while the one before goes on. ``leak``: no range is freed.
+#: Seeded bugs in the block's source. ``no_mark``: cells that are given stay free. ``beyond``: a run
+#: may go on behind the last cell. ``overwrites``: a block is measured while another one stands
+#: there. ``steps_on``: a step is never counted. ``leak``: no cell is freed.
 PLANTED: Final = {
-    bug: Change(ResourceRanges, method, old, new)
-    for bug, method, old, new in (
-        ("no_limit", "_grow", "inside & (alone | room)", "inside"),
-        ("beyond", "_grow", "Mux(current, rest, reach)", "Mux(current, units - reach, reach)"),
-        ("overwrites", "_measure", "goes_on.eq(~measured_valid | leaves)", "goes_on.eq(1)"),
-        ("settles_on", "_place", "settles.eq(change)", "settles.eq(change | settles)"),
-        ("half", "_measure", "ready.eq(~arrived_valid | goes_on)", "ready.eq(~arrived_valid)"),
-        ("leak", "_free", "freed.valid.eq(read.data.valid & reported)", "freed.valid.eq(0)"),
+    bug: Change(owner, method, old, new)
+    for bug, owner, method, old, new in (
+        ("no_mark", CellRuns, "elaborate", "Mux(self.take, run, 0)", "0"),
+        ("beyond", CellRuns, "elaborate", "starts & (starts >> 1)", "starts"),
+        ("overwrites", ResourceRanges, "_measure", "eq(~measured_valid | leaves)", "eq(1)"),
+        ("steps_on", CellRuns, "elaborate", "steps.eq(steps - 1)", "steps.eq(steps)"),
+        ("leak", CellRuns, "elaborate", " & ~self.freed", ""),
     )
 }
 
@@ -64,12 +65,14 @@ class _Blocks:
         self.takes = b.value(dut.offer.valid & dut.offer.ready, "takes")
         self.gives = b.value(dut.o.valid & b.inputs["o__ready"], "gives")
         words = dut.words
-        #: What the block that is offered needs of each resource.
+        #: What the block that is offered needs of each resource, in whole cells.
         self.needs = []
         for resource in RANGED:
             assert resource.field is not None
             amount = words[resource.field.name]
-            need = amount * words.warps if resource.field.of_warp else amount
+            units = resource.cell_units(CONFIG)
+            total = amount * words.warps if resource.field.of_warp else amount
+            need = ((total + (units - 1)) >> exact_log2(units)) << exact_log2(units)
             self.needs.append(b.value(need, f"needs_{resource.name}"))
         # Of each slot: whether its block is taken and not reported, handed on and not reported, has
         # ranges; its stream, its size, its first units.
@@ -132,16 +135,6 @@ class _Blocks:
                 source=f"block_dispatcher.{resource.name}",
             )
         reported = dut.report.slot
-        same = [
-            ~self.out[s] | (self.stream[s] != offer.stream) | (Cat(self.size[s]) == self.offered)
-            for s in _SLOTS
-        ]
-        b.assume(
-            "size",
-            "blocks of one launch have one size: its words stay until they are reported",
-            ~dut.offer.valid | Cat(same).all(),
-            source="block_dispatcher.own",
-        )
         at_o = self.gives & (dut.o.payload.slot == reported)
         b.assume(
             "report",
@@ -164,7 +157,7 @@ class _Blocks:
 
 def bench(fault: str | None = None) -> FormalBench:
     """Return the bench."""
-    size = "2 block slots, 1 warp, 2 register units, 1 of shared memory"
+    size = "2 block slots, 1 warp, 2 cells of 2 register units, 1 of shared memory"
     b = FormalBench("resource_ranges", CONFIG, size, fault, PLANTED)
     dut: Any = ResourceRanges(CONFIG)
     b.drive(dut, offer__payload=_OFFER, words=_WORDS)
@@ -187,13 +180,13 @@ def _state_ranges(b: FormalBench, dut: Any, blocks: _Blocks) -> None:
         for k, (f, n) in enumerate(zip(blocks.firsts, sizes, strict=True))
     ]
     inside = Cat(e <= r.capacity(CONFIG) for e, r in zip(ends, RANGED, strict=True)).all()
-    from_top = Cat(e == r.capacity(CONFIG) for e, r in zip(ends, RANGED, strict=True)).all()
+    last = b.value(ends[0] == RANGED[0].capacity(CONFIG), "ends_last")
     b.check(
         "inside",
         "a block's ranges end where the SM's units end, or before",
         ~shown | inside,
         fault="beyond",
-        cover=("a row begins at the last unit", shown & from_top & (sizes[0] == 1)),
+        cover=("one has the last cell alone", shown & last & (sizes[0] == 2)),
         slow=True,
     )
     apart, two = [], []
@@ -209,7 +202,7 @@ def _state_ranges(b: FormalBench, dut: Any, blocks: _Blocks) -> None:
         "apart",
         "ranges of blocks that were handed on and are not reported do not overlap",
         Cat(apart).all(),
-        fault="no_limit",
+        fault="no_mark",
         cover=("two blocks have ranges of different sizes", Cat(two).any()),
         bound=_BOUND,
         slow=True,
@@ -242,7 +235,8 @@ def _state_pipeline(b: FormalBench, dut: Any, blocks: _Blocks) -> None:
         cover=("two are on their way", dut.o.valid & (count == 2)),
     )
     # Cycles in which a block was on its way, none stood at `o`, and none was held back.
-    late = timing(CONFIG).ranges + timing(CONFIG).ranges_change
+    most = max(resource.cells(CONFIG) for resource in RANGED)
+    late = timing(CONFIG).ranges + timing(CONFIG).ranges_cell * (most - 1)
     idle = b.register(range(late + 1), "idle")
     waits = b.value((count != 0) & ~dut.o.valid & ~dut.held_back, "waits")
     b.m.d.sync += idle.eq(Mux(waits, idle + (idle != late), 0))
@@ -250,51 +244,26 @@ def _state_pipeline(b: FormalBench, dut: Any, blocks: _Blocks) -> None:
         "goes_on",
         f"a block stands at `o` {late} cycles after it came, if none is before it or held back",
         idle + waits < late,
-        fault="settles_on",
+        fault="steps_on",
         cover=("as late as that", dut.o.valid & (idle == late - 1)),
-    )
-    _state_rate(b, dut, blocks)
-
-
-def _state_rate(b: FormalBench, dut: Any, blocks: _Blocks) -> None:
-    """State that blocks of one size go through one a cycle."""
-    sizes = Cat(need[:3] for need in blocks.needs)
-    some, kept = b.register(1, "some"), b.register(len(sizes), "kept")
-    # One size since the reset, and no kill; the first block has been handed on.
-    mixed, begun = b.register(1, "mixed"), b.register(1, "begun")
-    with b.m.If(blocks.takes):
-        b.m.d.sync += [some.eq(1), kept.eq(sizes), mixed.eq(mixed | (some & (sizes != kept)))]
-    with b.m.If(dut.kill.any()):
-        b.m.d.sync += mixed.eq(1)
-    with b.m.If(dut.o.valid):
-        b.m.d.sync += begun.eq(1)
-    steady = b.value(begun & ~mixed, "steady")
-    run = b.register(3, "run")
-    b.m.d.sync += run.eq(Mux(blocks.gives & steady, run + ~run.all(), 0))
-    b.check(
-        "rate",
-        "with one size since a reset and no kill, after the first block, an offer is refused only"
-        " while `o` is",
-        ~steady | dut.offer.ready | (dut.o.valid & ~b.inputs["o__ready"]),
-        fault="half",
-        cover=("two blocks in a row, with registers", (run == 2) & (kept[:3] != 0)),
-        slow=True,
     )
 
 
 def _state_waiting(b: FormalBench, dut: Any, blocks: _Blocks) -> None:
     """State when a block is held back."""
-    # With the block that comes in this cycle.
-    comes = [blocks.takes & (dut.offer.payload.stream == p) for p in _STREAMS]
-    both = b.value(Cat(h | c for h, c in zip(blocks.has, comes, strict=True)).all(), "both")
-    # Decisions see a report so late; a row without blocks covers units a cycle longer, and what is
-    # decided shows a cycle later.
-    after = timing(CONFIG).ranges_freed + 1
-    recent = Cat(both, *(b.past(both, k + 1, f"both_{k}") for k in range(after))).any()
+    # Whether blocks of two sizes have come since the SM was empty.
+    kept = b.register(len(blocks.offered), "kept")
+    was_mixed = b.register(1, "was_mixed")
+    empty = ~Cat(blocks.out).any()
+    other = b.value(blocks.takes & ~empty & (blocks.offered != kept), "other")
+    mixed = b.value(other | (was_mixed & ~(blocks.takes & empty)), "mixed")
+    b.m.d.sync += was_mixed.eq(mixed)
+    with b.m.If(blocks.takes):
+        b.m.d.sync += kept.eq(blocks.offered)
     b.check(
-        "alone",
-        f"in cycles without blocks of a second launch, {after} before included, none is held back",
-        ~dut.held_back | recent,
+        "alike",
+        "while all blocks have had one size since the SM was empty, none is held back",
+        ~dut.held_back | mixed,
         fault="leak",
         cover=("one is held back, and goes on", dut.o.valid & b.past(dut.held_back, 1, "was_held")),
         slow=True,
