@@ -43,25 +43,34 @@ class IndexGenerator:
         self.packer = IndexPacker(config)
         self.memory = IndexMemory(config) if memory else None
         self._warp = layouts.packed_warp(config)
+        #: Inputs and wires of this cycle, once they were asked for.
+        self._cycle: tuple[Values, Wires] | None = None
 
     def reset(self) -> None:
         """Reset the parts; the memory keeps its words."""
+        self._cycle = None
         for part in (self.filter, self.iterator, self.packer, self.memory):
             if part is not None:
                 part.reset()
 
     def outputs(self, inputs: Mapping[str, int]) -> dict[str, int | None]:
         """Return the outputs of this cycle."""
-        return self._wires(inputs).outputs
+        return self._wires_of(inputs).outputs
 
     def tick(self, inputs: Mapping[str, int]) -> None:
         """Advance by one clock edge."""
-        wires = self._wires(inputs)
+        wires, self._cycle = self._wires_of(inputs), None
         self.filter.tick(wires.filter)
         self.iterator.tick(wires.iterator)
         self.packer.tick(wires.packer)
         if self.memory is not None:
             self.memory.tick(wires.memory)
+
+    def _wires_of(self, inputs: Mapping[str, int]) -> Wires:
+        """Return the wires of this cycle, which are followed once for the same inputs."""
+        if self._cycle is None or self._cycle[0] != inputs:
+            self._cycle = dict(inputs), self._wires(inputs)
+        return self._cycle[1]
 
     def _wires(self, inputs: Mapping[str, int]) -> Wires:
         """Follow the cycle's values from the write port, where back-pressure starts, to the front.

@@ -7,7 +7,6 @@ from warploom_golden.launch.resident import commands
 from warploom_golden.launch.resident.engine import Engine
 from warploom_golden.launch.resident.entries import Kept
 from warploom_golden.launch.resident.events import Event, Service, finish
-from warploom_golden.launch.resident.holds import Kind
 from warploom_golden.launch.resident.packing import Packets
 from warploom_golden.launch.resident.parts import Parts, Pulses, Residence
 from warploom_golden.launch.resident.preempts import Seen
@@ -115,7 +114,8 @@ class ResidentQueue:
         served = engine.serving
         places, busy = parts.kept.places, parts.writer.busy(parts.cycle)
         command = self._command(inputs)
-        seen = self._seen(inputs, 0 if command is None else command.resumed)
+        resumed = 0 if command is None else command.resumed
+        seen = self._seen(inputs, resumed) if parts.preempts.pending else None
         engine.go_on(parts, inputs)
         if picked is not None:
             engine.begin(parts, picked, inputs)
@@ -129,7 +129,8 @@ class ResidentQueue:
         parts.looks.step(parts.flags, picked=picked is Event.LOOK)
         parts.pulses = Pulses()
         end = None if last is None else finish(parts, last)
-        parts.preempts.step(seen, end)
+        if seen is not None:
+            parts.preempts.step(seen, end)
         self._step_walk(inputs, command, served=_is(last, Event.COMMAND) and not clears)
         self._step_ends(inputs, places, busy=busy, accepted=_is(last, Event.ACCEPT))
         parts.cycle += 1
@@ -145,8 +146,7 @@ class ResidentQueue:
     def _seen(self, inputs: Mapping[str, int], resumed: int) -> Seen:
         """Return what a PREEMPT sees of the state (27, 28)."""
         parts = self._parts
-        killable = sum(kind.killable << stream for stream, kind in enumerate(parts.holds.kinds))
-        resident, hold = parts.flags.resident, parts.holds.hold
+        resident, hold, killable = parts.flags.resident, parts.holds.hold, parts.holds.killable
         return Seen(parts.cycle, parts.times.turn, resident, hold, killable, inputs, resumed)
 
     def _levels(self, inputs: Mapping[str, int]) -> Levels:
@@ -168,10 +168,10 @@ class ResidentQueue:
         """Step holds, choice and preparation (13, 20 to 26)."""
         parts, prepares, flags = self._parts, self._parts.preparation, self._parts.flags
         started = prepares.starting(inputs)
-        for stream, residence in parts.residences.items():
-            both = flags.resident & parts.holds.hold & inputs["begun"]
-            residence.held_begun = residence.held_begun or bool(both >> stream & 1)
-        parts.holds.step(flags, parts.rows, inputs)
+        both = flags.resident & parts.holds.hold & inputs["begun"]
+        for stream in parts.residences if both else ():
+            parts.residences[stream].held_begun |= bool(both >> stream & 1)
+        parts.holds.step(flags, parts.rows, inputs["begun"])
         room = prepares.launch is None or started is not None
         entered = parts.choice.step(flags, parts.rows, room=room, served=served)
         decided = None
@@ -191,7 +191,7 @@ class ResidentQueue:
         """A launch starts in this cycle (22, 24)."""
         parts, stream = self._parts, started.launch.stream
         kills = parts.rows[stream].kills
-        parts.holds.kinds[stream] = Kind.of(started.launch, kills, sm_kill=self._config.sm_kill)
+        parts.holds.start(started.launch, kills, sm_kill=self._config.sm_kill)
         parts.residences[stream] = Residence(started)
         parts.times.start(stream)
 

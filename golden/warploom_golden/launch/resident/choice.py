@@ -54,8 +54,8 @@ class Choice:
             self._begin(may, rows)
         elif room and served != self._chosen:
             entered, self._chosen = self._chosen, None
-        priorities = [row.priority for s, row in enumerate(rows) if may >> s & 1]
-        self._best = max(priorities, default=best)
+        if may:
+            self._best = max(row.priority for s, row in enumerate(rows) if may >> s & 1)
         return entered
 
     def _begin(self, may: int, rows: Sequence[Row]) -> None:

@@ -1,7 +1,6 @@
 """The engine: which event is picked, and how long it is served (6)."""
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
 
 from warploom_golden.launch.resident.events import Event, Service
 from warploom_golden.launch.resident.parts import Parts
@@ -19,16 +18,8 @@ STEPS = {
 ACCEPT_WITH_PAIR = 3
 #: In their last step the next event is picked.
 OVERLAPPED = (Event.ACCEPT, Event.COMMAND, Event.LATE)
-#: The writer may not be busy so many cycles behind an END's pick.
-END_TO_RECORD = 4
-
-
-class Wish(NamedTuple):
-    """Whether an event is wanted in a cycle, and whether it can be served then."""
-
-    event: Event
-    wanted: bool
-    possible: bool = True
+#: Events that may make a record: the writer may not be busy so many cycles behind their pick.
+WRITES_IN = {Event.END: 4, Event.ABORT: 0, Event.PREEMPT: 0}
 
 
 class Engine:
@@ -54,8 +45,8 @@ class Engine:
         free = self.serving is None or (last is not None and last.event in OVERLAPPED)
         if not free or cycle < parts.entries.boot:
             return None
-        first = next((wish for wish in _wishes(parts, inputs, last) if wish.wanted), None)
-        return first.event if first is not None and first.possible else None
+        event = _wanted(parts, inputs, None if last is None else last.event)
+        return event if event is not None and _is_possible(parts, event) else None
 
     def begin(self, parts: Parts, event: Event, inputs: Mapping[str, int]) -> None:
         """Begin to serve an event that is picked in this cycle."""
@@ -85,23 +76,28 @@ class Engine:
             service.cycles = inputs["ended_cycles"]
 
 
-def _wishes(parts: Parts, inputs: Mapping[str, int], last: Service | None) -> list[Wish]:
-    """Return all events, the first first."""
-    cycle, finishing = parts.cycle, None if last is None else last.event
-    can_write = not parts.writer.busy(cycle)
-    can_end = not parts.writer.busy(cycle + END_TO_RECORD)
-    accepts = parts.inbox.launch is not None and not parts.walk.on
-    commands = bool(inputs["clear_stream__valid"]) or parts.walk.wants
-    found = parts.search.hit is not None
-    return [
-        Wish(Event.ACCEPT, accepts and finishing is not Event.ACCEPT),
-        Wish(Event.END, bool(inputs["ended__valid"]), can_end),
-        Wish(Event.COMMAND, commands and finishing is not Event.COMMAND),
-        Wish(Event.ABORT, found, can_write),
-        Wish(Event.LATE, parts.times.wanted is not None),
-        Wish(Event.LOOK, parts.looks.chosen is not None),
-        Wish(Event.PREEMPT, parts.preempts.due, can_write),
-    ]
+def _wanted(parts: Parts, inputs: Mapping[str, int], finishing: Event | None) -> Event | None:
+    """Return the first event that is wanted; ``finishing`` has its last step."""
+    if parts.inbox.launch is not None and not parts.walk.on and finishing is not Event.ACCEPT:
+        return Event.ACCEPT
+    if inputs["ended__valid"]:
+        return Event.END
+    if (inputs["clear_stream__valid"] or parts.walk.wants) and finishing is not Event.COMMAND:
+        return Event.COMMAND
+    if parts.search.hit is not None:
+        return Event.ABORT
+    if parts.times.wanted is not None:
+        return Event.LATE
+    if parts.looks.chosen is not None:
+        return Event.LOOK
+    return Event.PREEMPT if parts.preempts.due else None
+
+
+def _is_possible(parts: Parts, event: Event) -> bool:
+    """Return whether an event can be served that is picked in this cycle."""
+    if event in WRITES_IN:
+        return not parts.writer.busy(parts.cycle + WRITES_IN[event])
+    return True
 
 
 def _begin_accept(parts: Parts, service: Service, inputs: Mapping[str, int]) -> None:

@@ -61,7 +61,7 @@ class Entries:
     @property
     def all_free(self) -> bool:
         """Whether each priority counts all its entries as free."""
-        return all(free == self._depth for free in self._free)
+        return sum(self._free) == self.number
 
     def pace(self, cycle: int) -> bool:
         """Return whether a launch may be sent in this cycle (1, 2)."""

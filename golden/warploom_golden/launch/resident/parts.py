@@ -91,7 +91,7 @@ class Parts:
         self.walk = Walk(streams)
         self.search = Search(self.entries.number)
         self.times = Times(streams)
-        self.holds = Holds(streams)
+        self.holds = Holds()
         self.choice = Choice(streams)
         self.preparation = Preparation(makes_indices=config.makes_indices)
         self.writer = Writer(self.packets.word)

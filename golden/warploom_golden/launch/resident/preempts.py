@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from warploom_spec.errors import Fate
 
@@ -31,8 +32,7 @@ class EndSeen:
     final: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
+class Seen(NamedTuple):
     """What a PREEMPT sees of a cycle.
 
     Attributes

@@ -1,6 +1,6 @@
 """The search for the ticket of an ABORT (18)."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from warploom_golden.launch.resident.rows import Launch
 from warploom_spec.errors import ErrorCode
@@ -13,8 +13,7 @@ SECOND_LOOK = 2
 GIVEN_TO_READY = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Around:
+class Around(NamedTuple):
     """What a search sees of a cycle.
 
     Attributes

@@ -1,10 +1,9 @@
 """Runs that take too long (19)."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Visit:
+class Visit(NamedTuple):
     """What a visit changes in the cycle after it.
 
     Attributes
@@ -22,8 +21,7 @@ class Visit:
     late: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Levels:
+class Levels(NamedTuple):
     """A stream's levels in the cycle of its visit.
 
     Attributes
