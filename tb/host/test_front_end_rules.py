@@ -1,12 +1,10 @@
 """FrontEnd's numbered rules, which are of its blocks together: cycles of RTL and model alike."""
 
-from collections import defaultdict
-
 import pytest
 
+from tb.host import test_front_end_streams as streams
 from tb.support.dispatch_configs import config_of
 from tb.support.front_end_script import (
-    Host,
     command,
     play,
     read_of,
@@ -21,7 +19,6 @@ from warploom_spec.host_map import section_address
 from warploom_spec.queue import QueueCode
 
 TINY = config_of("tiny,sections=3")
-OFFER, REPORT = layouts.block_offer(TINY), layouts.block_report(TINY)
 RTL_AND_MODEL = pytest.mark.parametrize("kind", [FrontEnd, Model], ids=["rtl", "model"])
 # To elaborate the core takes seconds: in one process of a run.
 pytestmark = pytest.mark.xdist_group("front_end")
@@ -41,95 +38,118 @@ def abort(ticket):
     return [Opcode.ABORT, ticket]
 
 
-class Sms(Host):
-    """A host, and SMs that report each block five cycles after they took it."""
+class Sms(streams.Sms):
+    """SMs that report each block five cycles after they took it."""
 
-    def __init__(self, *arguments):
-        super().__init__(*arguments)
-        self._reports = defaultdict(dict)
-
-    def see(self, outputs):
-        super().see(outputs)
-        for sm in range(TINY.sms):
-            if outputs[f"offer__{sm}__valid"]:
-                slot = OFFER.unpack(outputs[f"offer__{sm}__payload"])["slot"]
-                self._reports[self.cycle + 5][sm] = REPORT.pack({"slot": slot, "status": 0})
-
-    def next(self, outputs):
-        values = super().next(outputs)
-        for sm, word in self._reports[self.cycle - 1].items():
-            values |= {f"report__{sm}__valid": 1, f"report__{sm}__payload": word}
-        return values
+    work = 5
 
 
 @pytest.mark.rule("front_end", 1, 4, 5)
 @RTL_AND_MODEL
 def test_a_launch_from_its_doorbell_to_its_record(kind):
-    """The writes of SM_ENABLE commit in 62 and 63; both launches' records wait from 90 on."""
-    check = timing(TINY).launch_check
-    rung = 2 + len(launch()) - SENT
+    """Sent two cycles after its doorbell's commit: it reads 0 two cycles behind the answer.
+
+    The writes of SM_ENABLE commit in 122 and 123. Both launches' records wait from 180 on.
+    """
+    rung = 42 + len(launch()) - SENT
+    answered = 2 + timing(TINY).launch_check + 1 + timing(TINY).queue_answer
     accesses = [
         write_to(TINY, 0, "SM_ENABLE0", 0),
-        *command(2, 0, launch()),
-        *(read_section(rung + check + k + SENT, 0, "DOORBELL") for k in (2, 3, 4, 5)),
-        *command(30, 1, launch(stream=1)),
-        write_to(TINY, 60, "SM_ENABLE0", 0b01),
-        write_to(TINY, 61, "SM_ENABLE0", 0b11),
-        # The pop commits in 101.
-        write_to(TINY, 101 + SENT, "RECORD_POP", 1),
-        *(read_of(TINY, cycle + SENT, "RECORD0") for cycle in (101, 102, 103)),
+        *command(42, 0, launch()),
+        *(read_section(rung + answered + k + SENT, 0, "DOORBELL") for k in (0, 1, 2, 3)),
+        *command(80, 1, launch(stream=1)),
+        write_to(TINY, 120, "SM_ENABLE0", 0b01),
+        write_to(TINY, 121, "SM_ENABLE0", 0b11),
+        # The pop commits in 191. The next record's words come one a cycle.
+        write_to(TINY, 191 + SENT, "RECORD_POP", 1),
+        *(read_of(TINY, cycle + SENT, "RECORD0") for cycle in (191, 193, 196)),
     ]
-    seen, found = play(kind, TINY, accesses, 110, host=Sms)
+    seen, found = play(kind, TINY, accesses, 210, host=Sms)
     assert found[:4] == [1, 1, 0, 0]
-    # Decided in 64 and 67, offered two cycles later.
-    assert (seen.cycles("offer__0__valid"), seen.cycles("offer__1__valid")) == ([66], [69])
-    assert found[4:] == [1, 1, 2]
+    assert [sm for _, sm, _ in streams.offers(seen)] == [0, 1]
+    assert min(cycle for cycle, *_ in streams.offers(seen)) > 122
+    assert found[4:] == [1, 0, 2]
 
 
 @pytest.mark.rule("front_end", 2)
 @RTL_AND_MODEL
-def test_an_abort_of_an_unknown_ticket_is_answered_after_all_entries_were_compared(kind):
-    """`tiny` has 16 entries: the doorbell reads 0 from c + 16 + 8 on."""
+def test_an_abort_of_an_unknown_ticket_is_answered_after_all_entries_were_searched(kind):
+    """`tiny` has 16 entries, three cycles each: the doorbell reads 0 from c + 3 x 16 + 7 on."""
     rung = 2 - SENT
     accesses = [
         *command(0, 2, abort(77)),
-        *(read_section(rung + k + SENT, 2, "DOORBELL") for k in (22, 23, 24, 25)),
-        read_section(40, 2, "ERROR"),
+        *(read_section(rung + k + SENT, 2, "DOORBELL") for k in (53, 54, 55, 56)),
+        read_section(80, 2, "ERROR"),
     ]
-    assert play(kind, TINY, accesses, 50)[1] == [1, 1, 0, 0, QueueCode.TICKET_UNKNOWN]
+    assert play(kind, TINY, accesses, 90)[1] == [1, 1, 0, 0, QueueCode.TICKET_UNKNOWN]
 
 
 @pytest.mark.rule("front_end", 2)
 @RTL_AND_MODEL
-def test_an_abort_of_a_launch_in_a_place_is_answered_within_eight_cycles(kind):
-    """No SM reports; `kill` is 1 six cycles after the abort's transfer in c + 3."""
+def test_an_abort_of_a_resident_launch_kills_it(kind):
+    """It has entry 0. The doorbell reads 0 from c + 13 on; `kill` rises in c + 20."""
     rung = 62 - SENT
     accesses = [
         *command(0, 0, launch()),
         *command(60, 1, abort(1)),
-        *(read_section(rung + k + SENT, 1, "DOORBELL") for k in (6, 7, 8, 9)),
-        read_section(80, 1, "ERROR"),
+        *(read_section(rung + k + SENT, 1, "DOORBELL") for k in (11, 12, 13, 14)),
+        read_section(90, 1, "ERROR"),
     ]
-    seen, found = play(kind, TINY, accesses, 90)
+    seen, found = play(kind, TINY, accesses, 100)
     assert found == [1, 1, 0, 0, 0]
-    assert seen.cycles("kill")[0] == rung + 3 + 6
+    assert seen.cycles("kill")[0] == rung + 20
+
+
+@pytest.mark.rule("front_end", 1)
+@RTL_AND_MODEL
+def test_doorbells_in_a_row_get_no_false_queue_full(kind):
+    """Three sections ring in a row. Their priority has four entries, so the fifth launch is full.
+
+    Nothing is reported. All five are of one priority; the last two are rung in a row, too.
+    """
+    config = TINY
+    words = [access for n in range(3) for access in command(0, n, launch(stream=n))[:-1]]
+    bells = [(100, section_address(section, "DOORBELL"), 1) for section in range(3)]
+    bells += [(140, section_address(section, "DOORBELL"), 1) for section in range(2)]
+    accesses = [*words, *bells]
+    accesses += [read_section(130, section, "ERROR") for section in range(3)]
+    accesses += [read_section(180, section, "ERROR") for section in range(2)]
+    assert config.queue_depth == 4
+    found = play(kind, config, accesses, 200)[1]
+    assert found == [0, 0, 0, 0, ErrorCode.QUEUE_FULL]
+
+
+@pytest.mark.rule("front_end", 6, 7)
+@RTL_AND_MODEL
+def test_room_and_places_are_three_things_beside_the_pace(kind):
+    """In the boot a launch waits, without a refusal: `tiny` takes launches from about 30 on."""
+    accesses = [
+        *command(0, 0, launch())[:-1],
+        (12, section_address(0, "DOORBELL"), 1),
+        read_section(20, 0, "DOORBELL"),
+        read_of(TINY, 20, "ROOM"),
+        read_section(60, 0, "ERROR"),
+        read_section(61, 0, "RESULT0"),
+    ]
+    found = play(kind, TINY, accesses, 80)[1]
+    assert found == [1, found[1], 0, 1]
 
 
 @pytest.mark.rule("front_end", 3)
 @RTL_AND_MODEL
 def test_a_launch_ends_while_every_other_record_s_place_is_taken(kind):
-    """20 records have a place: of 21 launches, 3 every 60 cycles, the last one is refused."""
-    last = 120 + 60 * 8
+    """20 records have a place, 19 for launches: of 21, 3 every 80 cycles, two are refused."""
+    last = 120 + 80 * 8
     accesses = [access for n in range(3) for access in command(0, n, launch(stream=n))[:-1]]
-    for rung in range(120, last - 60, 60):
+    for rung in range(120, last - 80, 80):
         accesses += [(rung, section_address(section, "DOORBELL"), 1) for section in range(3)]
     accesses += [read_of(TINY, last, name) for name in ("RECORDS", "ROOM")]
     accesses.append(read_section(last, 2, "ERROR"))
-    for pop in range(last + 10, last + 10 + 20 * 3, 3):
+    for pop in range(last + 10, last + 10 + 19 * 8, 8):
         accesses += [read_of(TINY, pop, "RECORD0"), write_to(TINY, pop, "RECORD_POP", 1)]
-    accesses.append(read_of(TINY, last + 80, "ROOM"))
-    found = play(kind, TINY, accesses, last + 90, host=Sms)[1]
-    assert found == [20, 0, ErrorCode.COMPLETION_FULL, *range(1, 21), 15]
+    accesses.append(read_of(TINY, last + 180, "ROOM"))
+    found = play(kind, TINY, accesses, last + 190, host=Sms)[1]
+    assert found == [19, 0, ErrorCode.COMPLETION_FULL, *range(1, 20), 15]
 
 
 # To elaborate a core of another warp size takes five seconds.

@@ -1,6 +1,4 @@
-"""FrontEnd of version 2 from the doorbell: waits, commands and times (``stream_queues.md``)."""
-
-from collections import defaultdict
+"""FrontEnd from the doorbell: waits, commands and times."""
 
 import pytest
 
@@ -13,9 +11,10 @@ from warploom_spec.host_commands import Opcode, launch_words
 from warploom_spec.host_errors import HostError
 from warploom_spec.host_registers import registers
 from warploom_spec.queue import QueueCode
+from warploom_spec.resident_packets import resident_block
 
 TINY = config_of("tiny,sections=3")
-OFFER, REPORT = layouts.block_offer(TINY), layouts.block_report(TINY)
+BLOCK, REPORT = resident_block(TINY), layouts.block_report(TINY)
 KINDS = pytest.mark.parametrize("kind", [FrontEnd, Model], ids=["rtl", "model"])
 # With the core of `test_front_end_rules.py`.
 pytestmark = pytest.mark.xdist_group("front_end")
@@ -23,7 +22,7 @@ ADDRESSES = {word.name: word.offset for word in registers(TINY)}
 #: A read or a write that is sent in t is sampled, or commits, in t + 2.
 SENT = -2
 #: Cycles from the doorbell's commit to a launch's acceptance, and to its first offer.
-ACCEPTED, OFFERED = 6, 20
+ACCEPTED, OFFERED = 8, 29
 LOW, URGENT = 0, 3
 
 
@@ -50,43 +49,47 @@ def rings(cycle, section, words):
 
 
 class Sms(Host):
-    """A host, and SMs that report a block so many cycles after they took it, or `KILLED`."""
+    """A host, and SMs that report a block so many cycles after they took it, or `KILLED`.
+
+    A report stands until it is taken.
+    """
 
     work = 40
 
     def __init__(self, *arguments):
         super().__init__(*arguments)
-        self._reports = defaultdict(dict)
-        self._blocks = {}
+        self._due = [{} for _ in range(TINY.sms)]
+        self._standing = {}
 
     def see(self, outputs):
         super().see(outputs)
-        for (sm, slot), (place, end) in list(self._blocks.items()):
-            killed = outputs["kill"] >> place & 1
-            if killed or self.cycle >= end:
-                status = int(layouts.BlockStatus.KILLED) if killed else 0
-                self._reports[self.cycle + 1][sm] = REPORT.pack({"slot": slot, "status": status})
-                del self._blocks[sm, slot]
-        for sm in range(TINY.sms):
-            if outputs[f"offer__{sm}__valid"]:
-                offer = OFFER.unpack(outputs[f"offer__{sm}__payload"])
-                self._blocks[sm, offer["slot"]] = offer["place"], self.cycle + self.work
+        for sm, due in enumerate(self._due):
+            if outputs[f"report__{sm}__ready"]:
+                self._standing.pop(sm, None)
+            for slot, (stream, end) in list(due.items()):
+                killed = outputs["kill"] >> stream & 1
+                if sm not in self._standing and (killed or self.cycle >= end):
+                    status = int(layouts.BlockStatus.KILLED) if killed else 0
+                    self._standing[sm] = REPORT.pack({"slot": slot, "status": status})
+                    del due[slot]
+            if outputs["offer"] >> sm & 1:
+                block = BLOCK.unpack(outputs["block"])
+                due[block["slot"]] = block["stream"], self.cycle + self.work
 
     def next(self, outputs):
         values = super().next(outputs)
-        for sm, word in self._reports[self.cycle - 1].items():
+        for sm, word in self._standing.items():
             values |= {f"report__{sm}__valid": 1, f"report__{sm}__payload": word}
         return values
 
 
 def offers(seen):
-    """Return the offers of all SMs: cycle and place, in order."""
-    found = []
-    for sm in range(TINY.sms):
-        found += [
-            (c, sm, OFFER.unpack(word)["place"]) for c, word in seen.transfers(f"offer__{sm}")
-        ]
-    return sorted(found)
+    """Return the offers of all SMs: cycle, SM and stream, in order."""
+    return [
+        (cycle, seen.port("offer")[cycle].bit_length() - 1, BLOCK.unpack(word)["stream"])
+        for cycle, word in enumerate(seen.port("block"))
+        if seen.port("offer")[cycle]
+    ]
 
 
 def a_record(cycle):
@@ -101,11 +104,11 @@ def unpack_record(words):
 
 @KINDS
 def test_a_launch_from_its_doorbell_to_its_record_with_its_times(kind):
-    """Committed in 60: offered in 80. Its record has the clock of acceptance, offer and end."""
+    """Committed in 60: offered in 89. Its record has the clock of acceptance, offer and end."""
     accesses = [
         *rings(60, 0, launch(stream=5)),
-        read_section(75, 0, "RESULT0"),
-        read_section(76, 0, "RESULT1"),
+        read_section(85, 0, "RESULT0"),
+        read_section(86, 0, "RESULT1"),
         read_of(170, "CLOCK_LOW"),
         *a_record(180),
     ]
@@ -126,10 +129,10 @@ def test_a_launch_waits_for_a_launch_of_another_stream(kind):
     accesses = [
         *rings(100, 0, launch(stream=5)),
         *rings(140, 1, launch(stream=6, **waits)),
-        *a_record(240),
-        *a_record(260),
+        *a_record(300),
+        *a_record(330),
     ]
-    seen, found = play(kind, TINY, accesses, 290, host=Sms)
+    seen, found = play(kind, TINY, accesses, 360, host=Sms)
     first, second = (unpack_record(found[k : k + 8]) for k in (0, 8))
     assert (first["stream"], second["stream"]) == (5, 6)
     assert second["first_offer"] > first["made"] > first["first_offer"]
@@ -139,25 +142,25 @@ def test_a_launch_waits_for_a_launch_of_another_stream(kind):
 @KINDS
 def test_a_wait_ahead_of_what_was_accepted_is_refused(kind):
     waits = {"flags": 1, "wait0_stream": 5, "wait0_count": 1}
-    accesses = [*rings(60, 1, launch(stream=6, **waits)), read_section(75, 1, "ERROR")]
+    accesses = [*rings(60, 1, launch(stream=6, **waits)), read_section(80, 1, "ERROR")]
     assert play(kind, TINY, accesses, 90, host=Sms)[1] == [queue_packets.WAIT_AHEAD | 28 << 16]
 
 
 @KINDS
 def test_an_urgent_launch_kills_and_the_low_one_goes_on(kind):
-    """`kill` rises 10 cycles after the urgent doorbell's commit."""
+    """`kill` rises 15 cycles after the urgent doorbell's commit, 7 after its acceptance."""
     low = launch(stream=1, priority=LOW, idempotent=1, mode=1, barriers=4, gx=4)
     urgent = launch(stream=2, priority=URGENT)
     accesses = [*rings(60, 0, low), *rings(110, 1, urgent), *a_record(400), *a_record(420)]
     seen, found = play(kind, TINY, accesses, 450, host=Sms)
-    assert seen.cycles("kill")[0] == 110 + ACCEPTED + 4
+    assert seen.cycles("kill")[0] == 110 + ACCEPTED + 7
     records = [unpack_record(found[k : k + 8]) for k in (0, 8)]
     assert [(r["stream"], r["kills"], r["fate"]) for r in records] == [(2, 0, 0), (1, 1, 0)]
 
 
 @KINDS
 def test_a_preempt_holds_a_stream_until_its_resume(kind):
-    """`kill` rises 6 cycles after the PREEMPT's doorbell's commit; its record is the first.
+    """`kill` rises 6 cycles after the PREEMPT's doorbell's commit; its record comes first.
 
     The second PREEMPT meets nothing, and has its record at once.
     """
@@ -165,25 +168,25 @@ def test_a_preempt_holds_a_stream_until_its_resume(kind):
     accesses = [
         *rings(60, 0, low),
         *rings(100, 1, [Opcode.PREEMPT, 0b10]),
-        read_section(100 + 5 + SENT - 1, 1, "DOORBELL"),
-        read_section(100 + 5 + SENT, 1, "DOORBELL"),
-        *rings(116, 1, [Opcode.PREEMPT, 0b10]),
+        read_section(100 + 6 + SENT - 1, 1, "DOORBELL"),
+        read_section(100 + 6 + SENT, 1, "DOORBELL"),
         *a_record(140),
-        *a_record(160),
-        *rings(200, 1, [Opcode.RESUME, 0b10]),
-        read_section(215, 1, "ERROR"),
-        *rings(230, 1, [Opcode.RESUME, 0b10]),
-        read_section(245, 1, "ERROR"),
-        *a_record(300),
+        *rings(160, 1, [Opcode.PREEMPT, 0b10]),
+        *a_record(200),
+        *rings(220, 1, [Opcode.RESUME, 0b10]),
+        read_section(235, 1, "ERROR"),
+        *rings(250, 1, [Opcode.RESUME, 0b10]),
+        read_section(265, 1, "ERROR"),
+        *a_record(340),
     ]
-    seen, found = play(kind, TINY, accesses, 330, host=Sms)
+    seen, found = play(kind, TINY, accesses, 370, host=Sms)
     assert seen.cycles("kill")[0] == 106
     assert found[:2] == [1, 0]
     preempts = [unpack_record(found[k : k + 8]) for k in (2, 10)]
     assert [(r["ticket"], r["kind"], r["word3"]) for r in preempts] == [(0, 2, 1), (0, 2, 0)]
     assert found[18:20] == [0, QueueCode.NOT_PREEMPTED]
-    assert [c for c, *_ in offers(seen)] == [80, offers(seen)[1][0]]
-    assert offers(seen)[1][0] > 200
+    assert [c for c, *_ in offers(seen)] == [60 + OFFERED, offers(seen)[1][0]]
+    assert offers(seen)[1][0] > 220
     ended = unpack_record(found[20:28])
     assert (ended["ticket"], ended["kills"], ended["fate"]) == (1, 1, 0)
 
@@ -202,17 +205,23 @@ def test_abort_streams_ends_what_was_accepted_before(kind):
     assert [(r["ticket"], r["fate"]) for r in records] == [(1, 1), (2, 0)]
 
 
+class SlowSms(Sms):
+    """SMs whose blocks take long."""
+
+    work = 200
+
+
 @KINDS
 def test_a_launch_time_out_ends_a_launch_that_runs_too_long(kind):
     accesses = [
-        write_to(20, "LAUNCH_TIMEOUT", 20),
+        write_to(20, "LAUNCH_TIMEOUT", 40),
         *rings(60, 0, launch(stream=3)),
-        *a_record(180),
+        *a_record(220),
     ]
-    seen, found = play(kind, TINY, accesses, 210, host=Sms)
+    seen, found = play(kind, TINY, accesses, 250, host=SlowSms)
     record = unpack_record(found)
-    # The stop stands in f + 20, `kill` two cycles later.
-    assert seen.cycles("kill")[0] == 60 + OFFERED + 20 + 2
+    # 16 streams are visited in turn: a grain of 16 cycles, and the run is seen and stopped later.
+    assert 40 <= seen.cycles("kill")[0] - (60 + OFFERED) <= 40 + 3 * 16
     assert (record["fate"], record["code"]) == (2, QueueCode.TIMEOUT)
 
 
@@ -229,8 +238,8 @@ def test_a_command_interrupts_and_a_lone_record_does_after_its_time(kind):
     ]
     seen, found = play(kind, TINY, accesses, 260, host=Sms)
     raised = seen.cycles("irq")
-    # Answered in 67, complete at the end of 68: `completed` in 69, the bit from 70, `irq` from 71.
-    assert raised[0] == 71
+    # Answered in 72, complete at the end of 73: `completed` in 74, the bit from 75, `irq` from 76.
+    assert raised[0] == 76
     # The write commits in 92.
     assert (93 in raised, 94 in raised) == (True, False)
     assert found == [1]
@@ -246,14 +255,14 @@ def test_a_soft_reset_meets_a_command_and_a_wait(kind):
         *rings(100, 0, launch(stream=5)),
         *rings(140, 1, launch(stream=6, **waits)),
         write_to(150, "CONTROL", 1),
-        *a_record(220),
-        *a_record(240),
-        *rings(320, 1, launch(stream=6)),
-        read_section(335, 1, "RESULT1"),
-        *rings(340, 2, [Opcode.PREEMPT, 0]),
-        read_section(355, 2, "ERROR"),
+        *a_record(300),
+        *a_record(320),
+        *rings(400, 1, launch(stream=6)),
+        read_section(425, 1, "RESULT1"),
+        *rings(440, 2, [Opcode.PREEMPT, 0]),
+        read_section(455, 2, "ERROR"),
     ]
-    found = play(kind, TINY, accesses, 380, host=Sms)[1]
+    found = play(kind, TINY, accesses, 480, host=SlowSms)[1]
     records = [unpack_record(found[k : k + 8]) for k in (0, 8)]
     assert {(r["ticket"], r["fate"]) for r in records} == {(1, 1), (2, 1)}
     assert found[16:] == [1 << 16, HostError.FIELD_RANGE | 1 << 16]
