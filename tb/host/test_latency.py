@@ -18,7 +18,7 @@ FIGURES = Path(__file__).parents[2] / "docs" / "figures" / "latency.json"
 AT_MOST = {
     "doorbell_to_first_block": 31,
     "doorbell_to_first_block_without_indices": 26,
-    "doorbell_to_first_warp": 36,
+    "doorbell_to_first_warp": 32,
     "doorbell_to_first_core": 4,
     "last_core_to_doorbell_clear": 3,
 }

@@ -16,7 +16,7 @@ COMMITTED = json.loads(
 RUNG = 110
 #: The command behind the doorbell, and the cycles at most to ``kill``.
 MEASURED = {
-    "doorbell_to_kill": (launch(stream=2, priority=URGENT), 13),
+    "doorbell_to_kill": (launch(stream=2, priority=URGENT), 17),
     "preempt_doorbell_to_kill": ([Opcode.PREEMPT, 0b10], 10),
 }
 
