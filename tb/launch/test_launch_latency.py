@@ -14,7 +14,8 @@ from warploom_golden.launch import LaunchPath as Model
 COMMITTED = json.loads(
     (Path(__file__).parents[2] / "docs" / "figures" / "latency.json").read_text()
 )
-KINDS = pytest.mark.parametrize("kind", [LaunchPath, Model], ids=["rtl", "model"])
+RTL = pytest.param(LaunchPath, marks=pytest.mark.thorough, id="rtl")
+KINDS = pytest.mark.parametrize("kind", [RTL, pytest.param(Model, id="model")])
 WITHOUT_INDICES = config_of("tiny,index_memory_warps=0")
 #: From a launch's `answer` back to its acceptance A.
 ANSWER = 4
