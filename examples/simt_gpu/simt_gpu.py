@@ -76,13 +76,19 @@ class SimtGpu(wiring.Component):
             wiring.connect(m, core.read, front.read[n])
             loaded = self._connect_memory(m, n, core, memory)
             parts: tuple[Any, ...] = (queue, ranges, warps, core)
+            inside = Signal(name=f"inside_{n}")
+            with m.If(ranges.offer.valid & ranges.offer.ready):
+                m.d.sync += inside.eq(1)
+            with m.Elif(ranges.o.valid & ranges.o.ready):
+                m.d.sync += inside.eq(0)
             m.d.comb += [
                 *(part.kill.eq(front.kill) for part in parts),
                 queue.offer.eq(front.offer[n]),
                 queue.block.eq(front.block),
                 queue.words.eq(front.words),
-                queue.take.eq(ranges.offer.ready),
-                ranges.offer.valid.eq(queue.first_valid),
+                # A block at a time: OfferQueue drops those that are killed behind it.
+                queue.take.eq(ranges.offer.ready & ~inside),
+                ranges.offer.valid.eq(queue.first_valid & ~inside),
                 ranges.offer.payload.eq(queue.first),
                 queue.asked[0].eq(queue.first.stream),
                 ranges.words.eq(queue.told[0]),
