@@ -9,6 +9,7 @@ from tb.launch.path_script import KILLED, LAUNCH, LOW, URGENT, Script, Seen
 from tb.launch.test_launch_latency import accepted
 from tb.support.dispatch_configs import config_of
 from tb.support.record import made, record
+from tb.support.resettable import resettable
 from warploom.launch.launch_path import LaunchPath
 from warploom_golden.launch import LaunchPath as Model
 from warploom_spec.queue import FinalFate, Mode
@@ -182,3 +183,40 @@ def test_a_soft_reset_with_all_slots_full_ends_and_work_goes_on(kind):
     fates = [fate for _, fate in saw.records("ticket", "fate").values()]
     assert fates == [FinalFate.ABORTED] * 8 + [FinalFate.FINISHED] * 8
     assert not saw.recording.port("lost")[-1]
+
+
+class Resets(Script):
+    """A script whose block and SMs are reset in one cycle, at the port ``reset_now``."""
+
+    def __init__(self, reset_in, **options):
+        super().__init__(**options)
+        self._reset_in = reset_in
+
+    def next(self, outputs):
+        """Return the next cycle's inputs."""
+        reset = int(self._cycle == self._reset_in)
+        self._inputs = super().next(outputs) | {"reset_now": reset}
+        if reset:
+            self._running = [[] for _ in self._running]
+            for name, waiting in self._sent.items():
+                if name.startswith("report"):
+                    waiting.clear()
+        return self._inputs
+
+
+@pytest.mark.rule("launch_path", 15)
+@pytest.mark.parametrize("reset_in", [68, 70, 75, 84, 93, 99])
+def test_a_full_reset_in_the_middle_of_work_and_then_work(kind, reset_in):
+    """Blocks of three streams are out; the same streams are used behind it, from ticket 1 on."""
+    script = Resets(reset_in, length=30)
+    for stream in range(3):
+        script.launch(40, stream, descriptor=replace(LAUNCH, grid=(4, 1, 1)))
+    for stream in range(3):
+        script.launch(reset_in + 40, stream, descriptor=replace(LAUNCH, grid=(4, 1, 1)))
+    saw = Seen(record(resettable(kind(script.config)), script, reset_in + 220), script.config)
+    assert [cycle for cycle in saw.offers() if cycle < reset_in]
+    behind = saw.records("ticket", "fate")
+    assert [each for cycle, each in behind.items() if cycle > reset_in + 40] == [
+        (ticket, FinalFate.FINISHED) for ticket in (1, 2, 3)
+    ]
+    assert not saw.pulses("dispatch_error", "code")
