@@ -194,9 +194,10 @@ class Resets(Script):
 
     def next(self, outputs):
         """Return the next cycle's inputs."""
-        reset = int(self._cycle == self._reset_in)
-        self._inputs = super().next(outputs) | {"reset_now": reset}
-        if reset:
+        since = self._cycle - self._reset_in
+        self._inputs = super().next(outputs) | {"reset_now": int(not since)}
+        # What is offered in the reset's own cycle is forgotten, too.
+        if since in (0, 1):
             self._running = [[] for _ in self._running]
             for name, waiting in self._sent.items():
                 if name.startswith("report"):
