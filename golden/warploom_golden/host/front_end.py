@@ -36,6 +36,8 @@ TO_SMS = ("block", "words", "offer", "kill")
 PARTS = ("payload", "valid")
 #: What the mailbox sends to LaunchPath, as streams.
 SENT = ("launch", "command", "abort")
+#: A cycle in which no SM reads indices. Data that were read are always taken.
+NOTHING_COMES = {"read__valid": 0, "read__payload": 0, "data__ready": 1}
 #: AXI4-Lite's channels, and what the host drives of them.
 BUS_INPUTS = (
     *(f"axil__{name}__{part}" for name in ("aw", "w", "ar") for part in ("payload", "valid")),
@@ -95,10 +97,13 @@ class FrontEnd:
         self._forced_before = False
         #: Cycles, this one included, in which the sections refuse what they have forgotten.
         self._forgotten = 0
+        #: Inputs of this cycle, and what follows from them, once it was asked for.
+        self._known: tuple[Inputs, Cycle] | None = None
 
     def reset(self) -> None:
         """Reset BusPort; the other blocks are reset at the end of the next cycle."""
         self._bus_port.reset()
+        self._known = None
         self._rst_before = True
 
     def _reset_core(self) -> None:
@@ -112,11 +117,11 @@ class FrontEnd:
 
     def outputs(self, inputs: Mapping[str, int]) -> Ports:
         """Return the outputs of this cycle."""
-        return self._follow(inputs).outputs
+        return self._cycle(inputs).outputs
 
     def tick(self, inputs: Mapping[str, int]) -> None:
         """Advance by one clock edge; every block sees the outputs of this cycle."""
-        cycle = self._follow(inputs)
+        cycle, self._known = self._cycle(inputs), None
         self._bus_port.tick(cycle.bus_port)
         for unit, unit_inputs in zip(self._units, cycle.units, strict=True):
             unit.tick(unit_inputs)
@@ -137,6 +142,12 @@ class FrontEnd:
             self._forgotten = 0
         self._rst_before, self._forced_before = False, forced
 
+    def _cycle(self, inputs: Mapping[str, int]) -> Cycle:
+        """Return what follows from a cycle's inputs: it is followed once for the same ones."""
+        if self._known is None or self._known[0] != inputs:
+            self._known = dict(inputs), self._follow(inputs)
+        return self._known[1]
+
     def _follow(self, inputs: Mapping[str, int]) -> Cycle:
         """Follow the cycle's values from block to block, in the order of the page."""
         port = self._bus_port.outputs({})
@@ -147,18 +158,13 @@ class FrontEnd:
             "unit_reset": registers["unit_reset"] or 0,
             "soft_reset_active": registers["soft_reset_active"] or 0,
         }
-        closing = control["soft_reset_active"]
-        _, arbiter = self._reads(inputs, closing, {})
-        # What the mailbox sends changes no output of the launch path in the same cycle.
-        unsent: Ports = {f"{name}__{part}": 0 for name in SENT for part in PARTS}
-        path_inputs = self._path_inputs(inputs, registers, unsent, arbiter)
-        path = self._launch_path.outputs(path_inputs)
+        # What comes changes no output of the launch path in the same cycle.
+        path = self._launch_path.outputs(NOTHING_COMES)
         mailbox_inputs = accesses | words_of_units(units) | control | self._path_says(path)
         mailbox_inputs["clearing"] = registers["clearing"] or 0
         mailbox = self._mailbox.outputs(mailbox_inputs)
-        path_inputs |= {name: mailbox[name] or 0 for name in unsent}
-        # The index memory's data go to the SM that asked last; nothing else hangs on them.
-        arbiter_inputs, arbiter = self._reads(inputs, closing, path)
+        arbiter_inputs, arbiter = self._reads(inputs, control["soft_reset_active"], path)
+        path_inputs = self._path_inputs(inputs, registers, mailbox, arbiter)
         idle = path["idle"] and not mailbox["waiting"] and arbiter["idle"]
         return Cycle(
             bus_port={name: inputs[name] for name in BUS_INPUTS}
@@ -196,7 +202,7 @@ class FrontEnd:
         return {name: path[name] or 0 for name in names} | {"room": room or 0}
 
     def _reads(self, inputs: Mapping[str, int], closing: int, path: Ports) -> tuple[Inputs, Ports]:
-        """Return inputs and outputs of the read arbiter; ``path``: LaunchPath's, once known.
+        """Return inputs and outputs of the read arbiter.
 
         Without an index memory there is no arbiter, and no read that a soft reset waits for.
         """
@@ -207,9 +213,8 @@ class FrontEnd:
             for n in range(self._config.sms)
             for part in PARTS
         }
-        values |= {"soft_reset_active": closing, "answered": path.get("data__valid") or 0}
-        if path:
-            values["read__ready"] = path["read__ready"] or 0
+        values |= {"soft_reset_active": closing, "answered": path["data__valid"] or 0}
+        values["read__ready"] = path["read__ready"] or 0
         return values, self._read_arbiter.outputs(values)
 
     def _path_inputs(
@@ -227,7 +232,7 @@ class FrontEnd:
             "restart": registers["restart"],
             "launch_timeout": registers["launch_timeout"],
             "pop": registers["pop"],
-            **mailbox,
+            **{f"{name}__{part}": mailbox[f"{name}__{part}"] for name in SENT for part in PARTS},
         }
         asks = ["clear_stream"] + ["order_swap"] * self._config.has_order_table
         for name in asks:
