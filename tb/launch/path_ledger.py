@@ -330,7 +330,7 @@ class PathLedger:
                 )
 
     def _see_report(self, sm: int, report: Values) -> None:
-        launch, run = self._sms.report(sm, report["slot"])
+        launch, run = self._sms.report(self._now, sm, report["slot"])
         if launch is None or launch.run is not run or run is None:
             return
         run.out -= 1
@@ -381,18 +381,19 @@ class PathLedger:
             assert not record["first_offer"] and not record["word2"]
             return
         assert record["first_offer"] == run.first, "a wrong first offer"
-        if not run.out:
+        if not run.out and not self._sms.late_reports(launch):
             late = record["word2"] - (run.last - run.began)
             assert 4 <= late <= _BOOKS + 4 * self._config.sms, f"cycles are wrong by {late}"
 
     def _fate(self, launch: Launch, record: Values) -> None:
         fate, code, run = FinalFate(record["fate"]), record["code"], launch.run
         self.seen[f"{fate.name} {code}"] += 1
-        lost = self._sms.out_on_lost(launch)
+        lost, late = self._sms.out_on_lost(launch), self._sms.late_reports(launch)
         if run is not None:
             assert run.out <= lost, f"ticket {launch.ticket} ends with blocks out"
             whole = run.ok == launch.total
-            assert (fate is FinalFate.FINISHED) == whole, f"{fate.name} with {run.ok} blocks"
+            as_reported = (fate is FinalFate.FINISHED) == whole
+            assert as_reported or (whole and late), f"{fate.name} with {run.ok} blocks"
         else:
             assert fate is not FinalFate.FINISHED, "finished without a block"
         if fate is FinalFate.ABORTED:
@@ -401,7 +402,7 @@ class PathLedger:
             allowed = {
                 QueueCode.TIMEOUT: self._limited,
                 ErrorCode.BLOCK_FAULT: run is not None and run.faults > 0,
-                ErrorCode.SM_LOST: bool(lost),
+                ErrorCode.SM_LOST: bool(lost or late),
                 ErrorCode.STREAM_BROKEN: bool(self._lost),
                 ErrorCode.NO_SM: self._lost + 1 == 1 << self._config.sms,
             }

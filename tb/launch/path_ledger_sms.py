@@ -9,6 +9,8 @@ from warploom_spec.resources import RESOURCES, block_amounts, capacities
 
 #: Cycles from a switch or a loss to the last offer that does not know of it.
 _LEVEL = 5
+#: Cycles from a report's transfer to its books, beside two for each SM whose report goes first.
+_BOOKS = 8
 
 
 @dataclass(eq=False)
@@ -37,10 +39,18 @@ class SmBooks:
     def restart(self) -> None:
         """Forget all blocks."""
         self._slots: list[dict[int, _Placed]] = [{} for _ in range(self._config.sms)]
+        #: Of each SM: the last reports, and those whose books may have come behind its loss.
+        self._reports: list[list[tuple[int, _Placed]]] = [[] for _ in range(self._config.sms)]
+        self._late: list[_Placed] = []
 
     def levels(self, now: int, enable: int, lost: int) -> None:
         """Note which SMs are in use."""
         assert not self._lost & ~lost, "a lost SM came back"
+        within = _BOOKS + 2 * self._config.sms
+        for sm, reports in enumerate(self._reports):
+            reports[:] = [one for one in reports if now <= one[0] + within]
+            if (lost & ~self._lost) >> sm & 1:
+                self._late += [placed for _, placed in reports]
         self._lost = lost
         for sm in range(self._config.sms):
             used = enable >> sm & 1 and not lost >> sm & 1
@@ -67,14 +77,22 @@ class SmBooks:
             taken = sum(one.needs[name] for one in placed.values())
             assert taken <= size, f"SM {sm} has {taken} of {size} {name}"
 
-    def report(self, sm: int, slot: int) -> tuple[Any, Any]:
+    def report(self, now: int, sm: int, slot: int) -> tuple[Any, Any]:
         """Let a block be over; return its launch and run, if it counts."""
         if self._lost >> sm & 1 or slot not in self._slots[sm]:
             return None, None
         placed = self._slots[sm].pop(slot)
+        self._reports[sm].append((now, placed))
         return placed.launch, placed.run
 
     def out_on_lost(self, launch: Any) -> int:
         """Return how many blocks of a launch's run stand on lost SMs."""
         lost = (sm for sm in range(self._config.sms) if self._lost >> sm & 1)
         return sum(one.run is launch.run for sm in lost for one in self._slots[sm].values())
+
+    def late_reports(self, launch: Any) -> int:
+        """Return how many blocks of its run were reported just before their SM was lost.
+
+        Who was lost when a report's books were written says nothing any more.
+        """
+        return sum(one.run is launch.run for one in self._late)
