@@ -18,7 +18,7 @@ CONFIG: Final = Config(
     block_slots=2,
     warp_size=8,
     max_threads=8,
-    register_units=4,
+    register_units=6,
     register_cell=2,
     shared_units=1,
     index_memory_warps=0,
@@ -28,18 +28,18 @@ _SLOTS: Final = range(CONFIG.block_slots)
 _MOST: Final = 3
 #: Free bits of what is offered, and of its launch words.
 _OFFER: Final = {"place": 1, "slot": 1, "bx": 1}
-_WORDS: Final = {"warps": 1, "warp_registers": 0b11, "shared": 1}
+_WORDS: Final = {"warps": 1, "warp_registers": 0b111, "shared": 1}
 #: Cycles that are searched of what is not proved for all time.
 _BOUND: Final = 16
 
-#: Seeded bugs in the block's source. ``no_mark``: cells that are given stay free. ``beyond``: a run
-#: may go on behind the last cell. ``overwrites``: a block is measured while another one stands
-#: there. ``steps_on``: a step is never counted. ``leak``: no cell is freed.
+#: Seeded bugs in the block's source. ``no_mark``: cells that are given stay free. ``beyond``: the
+#: last cell of a run is called its first. ``overwrites``: a block is measured while another one
+#: stands there. ``steps_on``: a step is never counted. ``leak``: no cell is freed.
 PLANTED: Final = {
     bug: Change(owner, method, old, new)
     for bug, owner, method, old, new in (
         ("no_mark", CellRuns, "elaborate", "Mux(self.take, run, 0)", "0"),
-        ("beyond", CellRuns, "elaborate", "starts & (starts >> 1)", "starts"),
+        ("beyond", CellRuns, "elaborate", "~(run << 1)", "~(run >> 1)"),
         ("overwrites", ResourceRanges, "_measure", "eq(~measured_valid | leaves)", "eq(1)"),
         ("steps_on", CellRuns, "elaborate", "steps.eq(steps - 1)", "steps.eq(steps)"),
         ("leak", CellRuns, "elaborate", " & ~self.freed", ""),
@@ -160,7 +160,7 @@ class _Blocks:
 
 def bench(fault: str | None = None) -> FormalBench:
     """Return the bench."""
-    size = "2 block slots, 1 warp, 2 cells of 2 register units, 1 of shared memory"
+    size = "2 block slots, 1 warp, 3 cells of 2 register units, 1 of shared memory"
     b = FormalBench("resource_ranges", CONFIG, size, fault, PLANTED)
     dut: Any = ResourceRanges(CONFIG)
     b.drive(dut, offer__payload=_OFFER, words__0=_WORDS, words__1=_WORDS)
