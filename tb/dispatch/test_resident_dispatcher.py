@@ -7,7 +7,7 @@ from tb.support.dispatch_configs import POLICIES_AND_RECLAIMS, soon
 from tb.support.hard_cases import run_until
 from tb.support.planted import plant
 from tb.support.resident_cases import MOODS, resident_case
-from tb.support.seeded_faults import RESIDENT_DISPATCHER
+from tb.support.seeded_faults import RESIDENT_DISPATCHER, RESIDENT_GROUPS
 from warploom_sim.cosim.lockstep import LockstepError, run
 
 #: What happens in every machine's runs, sooner or later; and where SMs kill and fall silent.
@@ -102,5 +102,14 @@ def test_a_seeded_fault_is_found(fault, seed, monkeypatch):
     plant(monkeypatch, [RESIDENT_DISPATCHER[fault]])
     mood, config = WHERE.get(fault, "usual"), soon("tiny,stream_bits=2,policy=first_fit")
     tries = [resident_case(config, mood, seed + n, 1000) for n in range(12)]
+    with pytest.raises(LockstepError):
+        run(tries, "amaranth", waves=False)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("fault", RESIDENT_GROUPS)
+def test_a_fault_of_the_groups_is_found(fault, seed, monkeypatch):
+    plant(monkeypatch, [RESIDENT_GROUPS[fault]])
+    tries = [resident_case(soon(GROUPS[0]), "crowded", seed + n, 1000) for n in range(12)]
     with pytest.raises(LockstepError):
         run(tries, "amaranth", waves=False)

@@ -8,6 +8,7 @@ from tb.support.dispatch_configs import config_of
 from tb.support.resident_rules import (
     RTL_AND_MODEL,
     WHOLE,
+    blocks,
     drive,
     ends,
     errors,
@@ -86,6 +87,17 @@ def test_an_sm_that_is_switched_off_is_no_candidate(block):
     off = {"enable": lambda now: 0x3FFFE if now == 6 else 0x3FFFF}
     recording = drive(block, {0: start(0, ROUND)}, config=ROUND, **off)
     assert given(recording) == [(13 + 2, 0)]
+
+
+@RTL_AND_MODEL
+@pytest.mark.rule("resident_dispatcher", 35)
+def test_a_verdict_for_the_launch_of_before_gives_no_room_after_a_change(block):
+    # SM 0 has room for a low block all the time, and none for the urgent one.
+    low = start(0, ROUND, gx=4, barriers=1)
+    for begins in range(18, 22):
+        launches = {0: low, begins: start(1, ROUND, priority=1, **WHOLE)}
+        recording = drive(block, launches, begins + 30, ROUND, enable=1)
+        assert {said["stream"] for said in blocks(recording, ROUND)} == {0}, begins
 
 
 @pytest.mark.rule("resident_dispatcher", 35)

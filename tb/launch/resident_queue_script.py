@@ -9,8 +9,12 @@ from warploom_spec import PRESETS, layouts, queue_packets, resident_packets
 from warploom_spec.queue import Mode
 from warploom_spec.queue_packets import QueueOpcode
 
-#: Each test of a module: of the RTL and of the model.
-RTL_AND_MODEL = pytest.mark.parametrize("block", [ResidentQueue, Model], ids=["rtl", "model"])
+#: Each test of a module: of the model, and of the RTL, which lockstep holds to it by default, too.
+RTL_AND_MODEL = pytest.mark.parametrize(
+    "block",
+    [pytest.param(ResidentQueue, marks=pytest.mark.thorough), Model],
+    ids=["rtl", "model"],
+)
 TINY = PRESETS["tiny"]
 #: The history entry that each decision names.
 HISTORY = 1

@@ -4,9 +4,12 @@ from warploom.dispatch._fit_table import FitTable
 from warploom.dispatch._resident_places import ResidentPlaces
 from warploom.dispatch.active_launch import ActiveLaunch
 from warploom.dispatch.amounts import Amounts
+from warploom.dispatch.books import Books
+from warploom.dispatch.grouped_returns import GroupedReturns
 from warploom.dispatch.lost_sms import LostSms
 from warploom.dispatch.next_resident import NextResident
 from warploom.dispatch.placement import round_robin
+from warploom.dispatch.room import Room
 from warploom.dispatch.sm.port import SmPort
 from warploom.dispatch.stream_flags import StreamFlags
 from warploom.host import BusPort, HostRegisters, Mailbox
@@ -213,4 +216,16 @@ RESIDENT_QUEUE = {
     "final": Change(QueueEvents, "_end", "(ports.fate != Fate.KILLED)", "0"),
     "hold": Change(Preemption, "elaborate", "ports.priorities[s] < top", "0"),
     "wait": Change(Preemption, "elaborate", "~(waits & self.begun)", "1"),
+}
+#: Of ResidentDispatcher's groups.
+RESIDENT_GROUPS = {
+    "met": Change(Books, "_judge_placement", "enough.all() & ~met", "enough.all()"),
+    "unseen": Change(Books, "_place", "range(2, at.take + 1)", "range(2, at.take)"),
+    "needs": Change(Room, "elaborate", "self.change | late", "self.change"),
+    "rate": Change(
+        GroupedReturns,
+        "_group",
+        'held(m, f"held_before_{group}", holds, clear=C(0, 1))',
+        "holds",
+    ),
 }

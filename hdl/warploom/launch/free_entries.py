@@ -90,7 +90,8 @@ class FreeEntries(wiring.Component):
             Mux(self.boot, boot_priority, self.priority),
             Mux(self.boot, 0, taken + step)[:pointer_bits],
         )
-        given, given_in_boot = Signal.like(self.given, name="gave_entry"), Signal()
+        given = Signal.like(self.given, name="gave_entry")
+        given_in_boot = Signal()
         in_boot = self.boot & (self.row < len(self.room) << depth_bits)
         m.d.sync += [
             self.gave.eq(self.gives | in_boot),

@@ -44,7 +44,8 @@ class LookRounds(wiring.Component):
         m = Module()
         streams = len(self.sets)
         asks, turns, asked = (Signal(streams, name=name) for name in ("asks", "turns", "asked"))
-        chooses, begins = Signal(), Signal()
+        chooses = Signal()
+        begins = Signal()
         m.d.comb += [
             asked.eq(Mux(turns.any(), turns, asks)),
             chooses.eq(~self.valid | self.picked),

@@ -79,7 +79,9 @@ class PendingPreempt(wiring.Component):
         asked, met, quiet, seen, ended = (
             Signal(streams, name=name) for name in ("asked", "met", "quiet", "seen", "met_end")
         )
-        settles, first, told = Signal(range(_SETTLES + 1)), Signal(), Signal()
+        settles = Signal(range(_SETTLES + 1))
+        first = Signal()
+        told = Signal()
         settled = Signal()
         m.d.sync += first.eq(self.accepted)
         with m.If(self.accepted):

@@ -74,7 +74,9 @@ class TicketSearch(wiring.Component):
         reads, waits, compares, unknown, served = (
             Signal(name=name) for name in ("asks", "waits", "compares", "unknown", "served")
         )
-        under_way, lost, last_one = Signal(name="under_way"), Signal(name="lost"), Signal()
+        under_way = Signal()
+        lost = Signal()
+        last_one = Signal()
         m.d.comb += [
             under_way.eq(reads | waits | compares | self.hit | unknown | served | answer.valid),
             self.idle.eq(~under_way),
