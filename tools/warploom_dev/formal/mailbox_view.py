@@ -6,8 +6,8 @@ from amaranth.hdl import C, Cat, Mux, Signal, Value
 from amaranth.lib import data
 
 from warploom_dev.formal.formal_bench import FormalBench
-from warploom_spec import Config
-from warploom_spec.host_commands import Opcode
+from warploom_spec import Config, ErrorCode
+from warploom_spec.host_commands import STREAM_COMMANDS, Opcode
 from warploom_spec.host_errors import HostError
 from warploom_spec.host_map import OFFSETS, SECTION_BASE, SECTION_BYTES
 from warploom_spec.queue_packets import WAIT_BITS
@@ -86,42 +86,92 @@ class Doorbells:
         self.rings = [b.value(w & is_doorbell, f"rings_{k}") for k, w in enumerate(self.writes)]
         #: The command of section k is judged (state).
         self.judge = [b.before(ring, f"judge_{k}") for k, ring in enumerate(self.rings)]
-        opcodes = [self._task_byte(k, "T0") for k in sections]
-        self.launches = b.value(dut.launch_valid, "launches")
+        opcodes = [self._task_bits(k, "T0") for k in sections]
+        masks = [self._task_bits(k, "T1") for k in sections]
         gone = [dut.disconnected[0], *(0 for _ in sections[1:])]
-        #: Section k's abort is sent.
-        self.aborts = [
-            b.value(
-                judge & (opcode == int(Opcode.ABORT)) & ~Value.cast(out)[0],
-                f"aborts_{k}",
-            )
-            for k, (judge, opcode, out) in enumerate(zip(self.judge, opcodes, gone, strict=True))
+
+        def judged(name: str, asked: list[Any]) -> list[Any]:
+            """Return for each section whether its command is judged, and goes on."""
+            parts = zip(self.judge, asked, gone, strict=True)
+            return [
+                b.value(judge & one & ~Value.cast(out)[0], f"{name}_{k}")
+                for k, (judge, one, out) in enumerate(parts)
+            ]
+
+        is_launch, is_abort = (
+            [opcode[:8] == int(wanted) for opcode in opcodes]
+            for wanted in (Opcode.LAUNCH, Opcode.ABORT)
+        )
+        streams = 1 << CONFIG.stream_bits
+        is_command = [
+            Cat(opcode[:8] == int(one) for one in STREAM_COMMANDS).any()
+            & mask.any()
+            & ~mask[streams:].any()
+            for opcode, mask in zip(opcodes, masks, strict=True)
         ]
-        any_abort = Cat(self.aborts).any()
-        answers = {"launch": dut.launch_answer.valid, "abort": dut.abort_answer.valid}
-        sent = {"launch": self.launches, "abort": any_abort}
-        #: Launches and aborts that were sent and not answered (state).
+        #: Section k's launch begins to wait; its abort, its command for streams is to be sent.
+        self.waits = judged("waits", is_launch)
+        self.aborts = judged("aborts", is_abort)
+        self.commands = judged("commands", is_command)
+        self._take_turns(b, dut)
+        gave = dut.command.valid & dut.command.ready
+        any_command = Cat(self.commands).any()
+        #: Commands that were judged and are not taken (state); one is taken.
+        self.pending = self._count(any_command, gave, "pending")
+        self.taken = b.value(gave, "taken")
+        answers = {
+            name: getattr(dut, f"{name}_answer").valid for name in ("launch", "abort", "command")
+        }
+        sent = {
+            "launch": self.sent,
+            "abort": Cat(self.aborts).any(),
+            "command": any_command,
+        }
+        #: Those that were sent and not answered (state).
         self.unanswered = [self._count(sent[name], answers[name], name) for name in answers]
-        #: A launch, an abort was answered in the cycle before: its section completes in this one.
+        #: One was answered in the cycle before: its section completes in this one.
         self.heard = [b.before(answers[name], f"heard_{name}") for name in answers]
         #: Those that are not answered, or were answered in the cycle before (state).
         self.unheard = [
             self._count(sent[name], heard, f"heard_{name}")
             for name, heard in zip(answers, self.heard, strict=True)
         ]
-        #: Section k's command for streams is at `command`; it was judged in the cycle before.
-        self.commands = [
-            b.value(b.before(judge, f"judged_{k}") & dut.command.valid, f"commands_{k}")
-            for k, judge in enumerate(self.judge)
-        ]
 
-    def _task_byte(self, k: int, name: str) -> Any:
-        """Follow the lowest byte of a word of a task register; a reset leaves it."""
-        byte = self._b.register(8, f"{name}_{k}", keeps=True)
-        here = offset_of(self.write.address) == word_offset(name)
-        with self._b.m.If(self.writes[k] & here & self.write.strobes[0]):
-            self._b.m.d.sync += byte.eq(self.write.data[:8])
-        return byte
+    def _take_turns(self, b: FormalBench, dut: Any) -> None:
+        """Follow whose launch waits, whose task is read, and who stops waiting: two sections."""
+        waiting = [b.register(1, f"waiting_{k}") for k in range(CONFIG.sections)]
+        second_older = b.register(1, "second_older")
+        was_read = b.register(1, "was_read", keeps=True)
+        valid = waiting[0] | waiting[1]
+        oldest = b.value(Mux(waiting[0] & waiting[1], second_older, waiting[1]), "oldest")
+        rest = Mux(valid, oldest, was_read)
+        b.m.d.sync += was_read.eq(Mux(self.rings[0], 0, Mux(self.rings[1], 1, rest)))
+        shown = valid & (was_read == oldest)
+        leaves = b.value(shown & dut.launch.ready & ~dut.clearing & ~self.closed, "leaves")
+        with b.m.If(self.waits[0]):
+            b.m.d.sync += second_older.eq(1)
+        with b.m.Elif(self.waits[1]):
+            b.m.d.sync += second_older.eq(0)
+        #: Section k's launch waits (state), and stops waiting.
+        self.waiting = waiting
+        self.leaves = [b.value(leaves & (oldest == k), f"leaves_{k}") for k in range(2)]
+        for state, begins, stops in zip(waiting, self.waits, self.leaves, strict=True):
+            b.m.d.sync += state.eq((state | begins) & ~stops & ~self.closed)
+        # The data that hosts write leave each launch's priority 0.
+        has_room = dut.room[0]
+        #: The launch that stops waiting goes; otherwise it is refused, and why.
+        self.sent = b.value(leaves & has_room & dut.records_left, "sent")
+        full = Mux(has_room, int(ErrorCode.COMPLETION_FULL), int(ErrorCode.QUEUE_FULL))
+        self.full = b.before(b.value(full, "full", 8), "why_full")
+
+    def _task_bits(self, k: int, name: str) -> Any:
+        """Follow those bits of a word of a task register that are written; a reset leaves them."""
+        word = self._b.register(9, f"{name}_{k}", keeps=True)
+        here = self.writes[k] & (offset_of(self.write.address) == word_offset(name))
+        for low, high, strobe in ((0, 8, 0), (8, 9, 1)):
+            with self._b.m.If(here & self.write.strobes[strobe]):
+                self._b.m.d.sync += word[low:high].eq(self.write.data[low:high])
+        return word
 
     def _count(self, more: Value, less: Value, name: str) -> Any:
         count = self._b.register(_COUNT_BITS, f"unanswered_{name}")
@@ -141,38 +191,42 @@ class OneSection:
     """
 
     def __init__(self, b: FormalBench, bells: Doorbells) -> None:
-        self._b, self._bells, dut = b, bells, bells.dut
+        self._b, dut = b, bells.dut
+        self.full = bells.full
         self.number = b.constant(_SECTION_BITS, "section")
         self.has_unit = b.value(self.number == 0, "has_unit")
         self.rings = self._of_section(bells.rings)
         self.judge = self._of_section(bells.judge)
         opens = ~bells.closed
-        launches = b.value(self.judge & bells.launches, "its_launch")
-        aborts = self._of_section(bells.aborts)
+        its = {
+            name: self._of_section(getattr(bells, name))
+            for name in ("waits", "aborts", "commands", "waiting", "leaves")
+        }
         kept = b.register(1, "kept_running")
+        judged = b.before(self.judge, "judged")
         #: Its unit gets its task.
-        self.begins = b.value(self.judge & dut.run[0].valid & self.has_unit, "begins")
+        self.begins = b.value(judged & dut.run[0].valid & self.has_unit, "begins")
         self.running = b.value(kept | self.begins, "running")
-        #: Its launch, its abort waits for its answer; it is answered.
-        self.launched = self._wait(launches, bells.heard[0], bells.unheard[0], "launch")
-        self.aborted = self._wait(aborts, bells.heard[1], bells.unheard[1], "abort")
+        #: Its launch goes; it was turned away in the cycle before, and completes.
+        self.sent = b.value(its["leaves"] & bells.sent, "its_launch")
+        self.turned = b.before(its["leaves"] & ~bells.sent, "turned")
+        #: Its launch, abort, command waits for its answer; it is answered.
+        self.launched = self._wait(self.sent, bells.heard[0], bells.unheard[0], "launch")
+        self.aborted = self._wait(its["aborts"], bells.heard[1], bells.unheard[1], "abort")
+        self.commanded = self._wait(its["commands"], bells.heard[2], bells.unheard[2], "command")
+        #: Its command is taken.
+        self.given = self._wait(its["commands"], bells.taken, bells.pending, "given")[1]
         self.ends = b.value(self.running & dut.done[0].valid & opens, "ends")
-        self.interrupted = b.value(self.running & ~opens, "interrupted")
+        stops = self.running | its["waiting"]
+        self.interrupted = b.value(stops & ~opens, "interrupted")
         b.m.d.sync += kept.eq(self.running & ~self.ends & opens)
-        # Its command for streams is answered in the next cycle, which counts a cycle later.
-        commands = self._of_section(bells.commands)
-        #: Its command waits for its answer (state); it is answered.
-        completes = b.past(commands, 2, "commands")
-        self.commanded = (
-            b.value(b.before(commands, "waits_command") | completes, "waits"),
-            completes,
-        )
-        waits = self.launched[0] | self.aborted[0] | self.commanded[0]
+        awaits = self.launched[0] | self.aborted[0] | self.commanded[0] | self.turned
         #: The doorbell (state).
-        self.doorbell = b.value(self.judge | self.running | waits | commands, "doorbell")
+        self.doorbell = b.value(self.judge | self.running | its["waiting"] | awaits, "doorbell")
         #: It was judged in the cycle before and complete at its end.
-        at_once = self.judge & ~self.begins & ~launches & ~aborts
-        self.verdict = b.value(b.before(at_once, "at_once") & ~commands, "verdict")
+        goes_on = its["waits"] | its["aborts"] | its["commands"]
+        at_once = b.before(self.judge & ~goes_on, "at_once")
+        self.verdict = b.value(at_once & ~self.begins, "verdict")
 
     def _of_section(self, of_each: list[Any]) -> Any:
         """Return the value of the followed section; 0 of one that is not there."""
@@ -222,13 +276,16 @@ class Outcome:
         task, count = b.register(8, "task"), b.register(WAIT_BITS, "count")
         #: By whom it completed.
         self.by = {
-            name: b.register(1, f"by_{name}") for name in ("launch", "abort", "command", "unit")
+            name: b.register(1, f"by_{name}")
+            for name in ("launch", "turned", "abort", "command", "unit")
         }
         #: Its ERROR is known: it did not complete with a verdict.
         self.exact: Signal = b.register(1, "exact")
         with m.If(one.launched[1]):
             m.d.sync += [error.eq(launch.code | (launch.argument << 16)), ticket.eq(launch.ticket)]
             m.d.sync += [count.eq(launch["count"]), self.by["launch"].eq(1)]
+        with m.If(one.turned):
+            m.d.sync += [error.eq(one.full), self.by["turned"].eq(1)]
         with m.If(one.aborted[1]):
             m.d.sync += [error.eq(abort.code), self.by["abort"].eq(1)]
         with m.If(one.commanded[1]):

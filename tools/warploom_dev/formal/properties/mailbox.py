@@ -6,6 +6,7 @@ from typing import Any, Final
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 
 from warploom.host import Mailbox
+from warploom.lib.bits import before
 from warploom_dev.formal.formal_bench import FormalBench
 from warploom_dev.formal.mailbox_view import (
     CONFIG,
@@ -37,23 +38,21 @@ BOUND: Final = 16
 
 
 class _Stale(Mailbox):
-    """The block with a bug: it serves the task register as it was a cycle before the doorbell."""
+    """The block with a bug: it serves the task register as it was read a cycle before."""
 
-    def _task(self, m: Module, section: Value, words: Any) -> Signal:
-        task = super()._task(m, section, words)
-        stale = Signal.like(task)
-        m.d.sync += stale.eq(task)
-        return stale
+    def _judge(self, m: Module, serving: Signal, section: Signal, *task: Any) -> Any:
+        read, judged = task
+        return super()._judge(m, serving, section, read, before(m, "stale", judged))
 
 
 class _Crossed(Mailbox):
     """The block with a bug: an answer of the launch path goes to the section beside."""
 
-    def _send(self, *arguments: Any) -> Any:
-        waits: Any = super()._send(*arguments)
-        names = ("launched", "aborted", "commanded")
-        crossed = {name: Cat(reversed(list(getattr(waits, name)))) for name in names}
-        return SimpleNamespace(awaits=waits.awaits, **crossed)
+    def _launch_side(self, *arguments: Any) -> Any:
+        side: Any = super()._launch_side(*arguments)
+        names = ("launched", "aborted", "commanded", "turned_away")
+        crossed = {name: Cat(reversed(list(getattr(side, name)))) for name in names}
+        return SimpleNamespace(awaits=side.awaits, full_code=side.full_code, **crossed)
 
 
 class _Early(Mailbox):
@@ -169,8 +168,8 @@ def assume_neighbours(b: FormalBench, dut: Any, bells: Doorbells) -> Any:
     )
     b.assume(
         "command_answers",
-        "a command for streams is answered in the next cycle, and nothing is without a command",
-        dut.command_answer.valid == b.before(dut.command.valid, "commanded"),
+        "a command for streams is answered after it was sent, and once",
+        ~dut.command_answer.valid | (bells.unanswered[2] != 0),
         source="launch_path.command_answer",
     )
     return runs
@@ -179,16 +178,16 @@ def assume_neighbours(b: FormalBench, dut: Any, bells: Doorbells) -> Any:
 def _state_tasks(b: FormalBench, dut: Any, bells: Doorbells, runs: Value) -> None:
     """State what is served, and what ExecutionUnit relies on."""
     run = dut.run[0]
-    judged = Cat(bells.judge).any()
     b.check(
         "served",
-        "a task goes to the unit a cycle after its section's doorbell, a launch a cycle after some"
-        " doorbell, a command for streams two cycles after one, and not otherwise",
-        (~run.valid | bells.judge[0])
-        & (~dut.launch_valid | judged)
-        & (~dut.command.valid | b.before(judged, "judged")),
+        "a task goes to the unit two cycles after its section's doorbell; the oldest launch goes"
+        " when its task is read, the pace lets it go, and there is room; a command for streams"
+        " stands only if one was rung and not taken",
+        (~run.valid | b.before(bells.judge[0], "judged_then"))
+        & (dut.launch.valid == bells.sent)
+        & (~dut.command.valid | (bells.pending != 0)),
         fault="phantom_write",
-        cover=("a launch right behind a task", b.before(run.valid, "ran_then") & dut.launch_valid),
+        cover=("a launch right behind a task", b.before(run.valid, "ran_then") & dut.launch.valid),
     )
     b.check(
         "run_idle",
@@ -202,10 +201,10 @@ def _state_tasks(b: FormalBench, dut: Any, bells: Doorbells, runs: Value) -> Non
     missing = b.inputs["missing"][0] if "missing" in b.inputs else dut.missing[0]
     b.check(
         "run_missing",
-        "a task goes to a unit only if no core of it is missing",
-        ~(run.valid & missing),
+        "a task goes to a unit only if no core of it was missing in the cycle before",
+        ~(run.valid & b.before(missing, "missing")),
         fault="missing_unseen",
-        cover=("one was in the cycle before", run.valid & b.before(missing, "missing")),
+        cover=("one is by now", run.valid & missing),
     )
     parts = run.parts + (b.fault == "more_parts")
     b.check(
@@ -235,18 +234,16 @@ def _state_landed(b: FormalBench, dut: Any, bells: Doorbells, one: OneSection) -
         with b.m.If(written & write.strobes[byte]):
             b.m.d.sync += word.word_select(byte, 8).eq(write.data.word_select(byte, 8))
     b.m.d.sync += fresh.eq(written)
-    launches = one.judge & dut.launch_valid
-    late = b.before(fresh, "was_fresh")
-    mask = dut.command.mask
-    commands = b.before(one.judge, "was_judged") & dut.command.valid
-    served = b.before(word, "served")
+    launches = one.sent
+    late = b.past(fresh, 2, "was_fresh")
+    mask = dut.command.payload.mask
     b.check(
         "landed",
         "a task, a launch and a mask of streams are the words that were written before their"
         " doorbell",
-        (~launches | (dut.launch.code[:32] == word))
+        (~launches | (dut.launch.payload.code[:32] == word))
         & (~one.begins | (dut.run[0].first == word))
-        & (~commands | (mask == served)),
+        & (~one.given | (mask == word[: len(mask)])),
         fault="stale",
         cover=("written in the cycle before the doorbell", launches & late & (word == DATA_BITS)),
         slow=True,
@@ -325,6 +322,7 @@ def _state_own(
     data, answered = dut.answer.data, ~dut.answer.refused
     texts = {
         "launch": ("a launch's section", "crossed", "a ticket, or an error"),
+        "turned": ("a section whose launch is turned away", "crossed", "an error"),
         "abort": ("an abort's section", "crossed", "an error"),
         "command": ("a section with a command for streams", "crossed", "an error"),
         "unit": ("a task's section", "crossed_read", "a word that is not 0"),
