@@ -206,7 +206,12 @@ def by_events(config, script, dense=False):
     boot = max(config.sms * config.block_slots, 1 << config.stream_bits) + 9
     starts = Starts(script, boot)
     ends, cycle, changes = [], 0, sorted(script.levels)
+    # A stalled cycle shows in the counters two cycles later.
+    changes.append(script.cycles - 1)
+    stalls = {}
     while cycle < script.cycles:
+        if cycle == script.cycles - 1:
+            stalls = machine.stalls
         if cycle in script.levels:
             machine.set_levels(cycle, *script.levels[cycle])
         started = starts.at(cycle)
@@ -227,7 +232,7 @@ def by_events(config, script, dense=False):
         cycle = machine.advance(cycle, max(wake, cycle + 1))
     offers = [tuple(row) for row in machine.offers.T.tolist() if row[0] < script.cycles]
     reports = [tuple(row) for row in machine.reports.T.tolist()]
-    return offers, reports, ends, machine.stalls, machine
+    return offers, reports, ends, stalls, machine
 
 
 def random_launch(rng, config, number, streams):
@@ -237,14 +242,15 @@ def random_launch(rng, config, number, streams):
     grid = tuple(int(rng.choice([1, 1, 2, 3, 5])) for _ in range(3))
     if rng.random() < 0.2:
         grid = (int(rng.integers(1, 60)), 1, 1)
+    most = config.register_units // warps((max(block, 1), 1, 1), config.warp_size)
     return LaunchDescriptor(
         grid=grid,
         block=(max(block, 1), 1, 1),
         stream=stream,
         priority=stream % 3 if rng.random() < 0.8 else stream % 2,
         mode=int(rng.integers(5)),
-        register_units=int(rng.choice([0, 1, 3, config.register_units // 3])),
-        shared_units=int(rng.choice([0, 0, config.shared_units // 2])),
+        warp_registers=min(most, int(rng.choice([0, 1, 3, 7]))),
+        shared=int(rng.choice([0, 0, config.shared_units // 2])),
         arguments=int(rng.choice([4, 9, 40, 200])),
         code=number,
     )

@@ -185,7 +185,7 @@ class ResidentMachine:
         """Let a launch transfer at ``start`` in a cycle."""
         state = self._state
         each = state.rows[row]
-        each.ticket, each.code, each.base = ticket, launch.code & 0xFFFF_FFFF, launch.arguments
+        each.ticket, each.code, each.length = ticket, launch.code & 0xFFFF_FFFF, launch.arguments
         if self._knee is not None:
             each.recorded_rate = rate(launch.address_space, self._knee)
         each.priority, each.waits = launch.priority, launch.mode == Mode.WAIT
@@ -229,7 +229,7 @@ class ResidentMachine:
 
     def take_end(self) -> None:
         """Let what is at `ended` transfer in the next cycle to run."""
-        self._state.take = True
+        self._state.takes = True
 
     def begun(self, row: int) -> bool:
         """Tell whether a stream's launch has begun."""

@@ -54,6 +54,7 @@ from warploom_golden.replay.residents.returns import (
     place,
     receive,
     retire,
+    skip_looks,
     start,
     stop_by_port,
     tell_end,
@@ -168,8 +169,8 @@ def run_cycle(s: State, offers: Integers, reports: Integers, cycle: int) -> None
     s.first_sm = first_sm
     quiet = s.busy_before == 0 and s.pick_at[(cycle - 1) & _MASK] != cycle - 1
     quiet &= s.pick_at[(cycle - 2) & _MASK] != cycle - 2
-    took = s.at_port if s.take else NONE
-    s.take = False
+    took = s.at_port if s.takes else NONE
+    s.takes = False
     tell_end(s, took, cycle)
     if number != NONE:
         lose_room(s, number)
@@ -304,23 +305,21 @@ def next_event(s: State, cycle: int) -> int:
     if s.rules.knee and s.taken < s.picks:
         at = s.order[s.taken % len(s.order)]
         event = min(event, s.slots[at[0], at[1]].offer)
-    if s.rules.in_order and event > cycle + 1:
-        event = in_order_event(s, cycle, event)
+    if s.rules.in_order and (retires_soon(s, cycle) or s.last_pick >= cycle - OFFER):
+        return cycle + 1
     return max(event, cycle + 1)
 
 
 @inlined
-def in_order_event(s: State, cycle: int, event: int) -> int:
-    """Let no event come in between that the line's looks bring; they repeat every third cycle."""
-    if s.line < s.offered:
-        at = s.order[s.line % len(s.order)]
-        if s.slots[at[0], at[1]].returned != NEVER:
-            return cycle + 1
-    if s.line == s.offered and s.offered == s.picks:
-        return event
-    if cycle <= max(s.last_pick, s.last_back, s.retired_at) + 8 or event == NEVER:
-        return cycle + 1 if event < NEVER or cycle <= s.last_pick + 8 else event
-    return cycle + 1 + (event - cycle - 1) // 3 * 3
+def retires_soon(s: State, cycle: int) -> bool:
+    """Tell whether the line's oldest block waits for nothing but its look, or has just retired."""
+    if s.retired_at >= cycle - 1:
+        return True
+    if s.line == s.offered:
+        return False
+    at = s.order[s.line % len(s.order)]
+    soon: bool = s.slots[at[0], at[1]].returned != NEVER
+    return soon
 
 
 @compiled
@@ -373,6 +372,8 @@ def advance(
             if s.active != NONE:
                 stall_between(s, cycle + 1, between)
             skip_scan(s, cycle + 1, between)
+            if s.rules.in_order:
+                skip_looks(s, between)
             s.busy_before = s.busy_rows
             s.first_sm = s.pointer if s.rules.policy == ROUND_ROBIN else 0
         cycle = event

@@ -252,6 +252,19 @@ def retire(s: State, cycle: int) -> None:
         s.offered += 1
 
 
+@inlined
+def skip_looks(s: State, cycles: int) -> None:
+    """Let cycles pass in which the line's oldest block does not retire: looks go on."""
+    # They repeat with every third cycle.
+    for _ in range(cycles if cycles < 9 else 6 + cycles % 3):
+        if s.judged & 2:
+            s.looked, s.judged = s.line, 0
+        else:
+            addressed = 1 if s.looked < s.offered else 0
+            s.looked += addressed
+            s.judged = (s.judged << 1 | addressed) & 3
+
+
 # --- lost SMs ------------------------------------------------------------------------------------
 @inlined
 def visit(s: State, cycle: int) -> None:

@@ -41,8 +41,8 @@ def length(s: State, row: Row) -> int:
     """Return the length of a launch's next block, as ``block_length.block_lengths`` does."""
     hashed = mix((s.rules.seed ^ row.code) & 0xFFFF_FFFF)
     hashed = mix(mix(mix(hashed ^ row.bx) ^ row.by) ^ row.bz)
-    jitter = (row.base >> 2) * (hashed >> 24) & 0xFFFF_FFFF
-    found: int = (row.base - (row.base >> 3) + (jitter >> 8)) & 0xFFFF_FFFF
+    jitter = (row.length >> 2) * (hashed >> 24) & 0xFFFF_FFFF
+    found: int = (row.length - (row.length >> 3) + (jitter >> 8)) & 0xFFFF_FFFF
     return max(found, 4)
 
 

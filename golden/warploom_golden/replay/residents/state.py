@@ -72,8 +72,8 @@ class Row:
         The ports ``hold`` and ``stop`` in this cycle, and ``hold`` in the one before.
     eligible : bool
         As on the page.
-    ticket, code, base, recorded_rate : int
-        Of its launch; ``code`` and ``base`` make the blocks' lengths, and with contention
+    ticket, code, length, recorded_rate : int
+        Of its launch; ``code`` and ``length`` make the blocks' lengths, and with contention
         ``recorded_rate`` is how far they came in a cycle of the recording.
     priority, waits : int, bool
         Priority; whether its mode is `wait`.
@@ -113,7 +113,7 @@ class Row:
     eligible: bool
     ticket: int
     code: int
-    base: int
+    length: int
     recorded_rate: int
     priority: int
     waits: bool
@@ -217,7 +217,7 @@ class State:
     ----------
     rules : Rules
         What the configuration fixes.
-    start, take : int, bool
+    start, takes : int, bool
         Ports of this cycle: the row whose launch transfers at `start`, `NONE`; whether what is at
         `ended` transfers.
     active, next, wanted : int
@@ -304,7 +304,7 @@ class State:
 
     rules: Rules
     start: int
-    take: bool
+    takes: bool
     active: int
     next: int
     wanted: int
