@@ -126,6 +126,18 @@ class EventFilter:
         self._numbers[new.key] = victim
         return self._answer(cycle, victim, new.generated, first_write)
 
+    def needs_release(self, cycle: int, address: int, dims: Dims, warps: int) -> bool:
+        """Tell whether only a release helps a configuration that is held in this cycle."""
+        if not self._bounded:
+            return False
+        self._count_releases(cycle - 1)
+        hit = self._numbers.get((address, dims, warps))
+        if hit is not None:
+            return self._entries[hit].count == self._highest
+        new = Entry(address, dims, warps, valid=True)
+        referred = any(entry.count for entry in self._met(new))
+        return referred or all(entry.count for entry in self._entries)
+
     def _met(self, new: Entry) -> list[Entry]:
         """Return the valid entries whose region a new one meets."""
         if not self._bounded:

@@ -46,28 +46,27 @@ def take(s: State, number: int, row: int) -> int:
     slot: int = s.fifo[number, sm.front]
     sm.front = sm.front + 1 if sm.front + 1 < s.rules.block_slots else 0
     for k in range(len(sm.free)):
-        sm.free[k] -= s.rows[row].need[k]
+        need = s.rows[row].need[k]
+        sm.free[k] -= need
+        s.slots[number, slot].need[k] = need
     judge(s, number)
     return slot
 
 
 @inlined
-def give_back(s: State, number: int, slot: int, row: int) -> None:
-    """Return what a block took; its slot is the last of the free ones."""
+def give_back(s: State, number: int, slot: int, cycle: int, swept: bool) -> None:
+    """Return in a cycle what a block took; its slot is the last of the free ones."""
     sm = s.sms[number]
-    back = sm.front + sm.free[SLOTS]
-    s.fifo[number, back if back < s.rules.block_slots else back - s.rules.block_slots] = slot
+    last = sm.front + sm.free[SLOTS]
+    s.fifo[number, last if last < s.rules.block_slots else last - s.rules.block_slots] = slot
+    ring = cycle & _MASK
     for k in range(len(sm.free)):
-        sm.free[k] += s.rows[row].need[k]
-    judge(s, number)
-
-
-@inlined
-def note_back(s: State, number: int, row: int, cycle: int, swept: bool) -> None:
-    """Note for verdicts that something was written back in a cycle."""
-    k = cycle & _MASK
-    s.back_at[k], s.back_sm[k], s.back_row[k], s.back_swept[k] = cycle, number, row, swept
+        need = s.slots[number, slot].need[k]
+        sm.free[k] += need
+        s.back_need[ring, k] = need
+    s.back_at[ring], s.back_sm[ring], s.back_swept[ring] = cycle, number, swept
     s.last_back = cycle
+    judge(s, number)
 
 
 @inlined
@@ -79,7 +78,7 @@ def unknown(s: State, number: int, k: int, picks: int, returns: int) -> int:
     less = 0
     for j in range(RING):
         if s.back_at[j] >= returns and s.back_sm[j] == number:
-            less += s.rows[s.back_row[j]].need[k]
+            less += s.back_need[j, k]
         if s.pick_at[j] >= picks and s.pick_sm[j] == number:
             less -= s.rows[s.pick_row[j]].need[k]
     return less

@@ -235,9 +235,9 @@ class ResidentMachine:
         """Tell whether a stream's launch has begun."""
         return bool(self._state.rows[row].begun)
 
-    def is_quiet(self, row: int) -> bool:
-        """Tell whether nothing of a stream's launch is out."""
-        return not self._state.rows[row].busy
+    def is_busy(self, row: int) -> bool:
+        """Tell whether something of a stream's launch is out."""
+        return bool(self._state.rows[row].busy)
 
     def is_open(self, row: int) -> bool:
         """Tell whether a stream's launch may have blocks placed."""

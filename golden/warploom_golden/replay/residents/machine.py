@@ -357,11 +357,7 @@ def advance(
     s = states[0]
     s.told = s.marked = False
     while (
-        cycle < until
-        and not s.told
-        and not s.marked
-        and s.offers < s.pause
-        and s.reports < s.pause
+        cycle < until and not s.told and not s.marked and s.offers < s.pause and s.reports < s.pause
     ):
         run_cycle(s, offers, reports, cycle)
         event = min(next_event(s, cycle), until)

@@ -18,10 +18,10 @@ from warploom_golden.replay.event_constants import (
 )
 from warploom_golden.replay.event_sms import enter_key
 from warploom_golden.replay.event_state import Integers
-from warploom_golden.replay.residents.books import give_back, note_back
+from warploom_golden.replay.residents.books import give_back
 from warploom_golden.replay.residents.choice import SETTLES
-from warploom_golden.replay.residents.state import RING, State
 from warploom_golden.replay.residents.stand_ins import begin_kill, plan, report, reporting
+from warploom_golden.replay.residents.state import RING, State
 
 #: Kinds of turns at the books.
 REPORT: Final = 0
@@ -143,10 +143,8 @@ def back(s: State, number: int, slot: int, cycle: int, status: int, swept: bool)
 @inlined
 def free(s: State, number: int, slot: int, cycle: int, swept: bool) -> None:
     """Write back what a block took."""
-    block = s.slots[number, slot]
-    note_back(s, number, block.row, cycle, swept)
-    give_back(s, number, slot, block.row)
-    block.row = NONE
+    give_back(s, number, slot, cycle, swept)
+    s.slots[number, slot].row = NONE
 
 
 @inlined

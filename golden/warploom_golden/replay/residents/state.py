@@ -8,6 +8,7 @@ from typing import Annotated, Final
 
 from warploom_golden.replay.event_constants import MOST_SLOTS, MOST_SMS
 from warploom_golden.replay.event_state import Amounts, Grid, Integers, Rows
+from warploom_spec import RESOURCES
 
 #: What the model's state has room for.
 MOST_ROWS: Final = 256
@@ -186,8 +187,8 @@ class Slot:
 
     Attributes
     ----------
-    row : int
-        Whose block has it, `NONE` without one.
+    row, need : int, Amounts
+        Whose block has it, `NONE` without one; what that took.
     offer, reported : int
         Cycles of the block's offer and of its report; the latter `NEVER` before.
     returned : int
@@ -201,6 +202,7 @@ class Slot:
     """
 
     row: int
+    need: Amounts
     offer: int
     reported: int
     returned: int
@@ -292,7 +294,7 @@ class State:
         Ring of blocks in order of their picks: SM and slot.
     pick_at, pick_sm, pick_row : array
         Rings by cycle: picks.
-    back_at, back_sm, back_row, back_swept : array
+    back_at, back_sm, back_need, back_swept : array
         Rings by cycle: what was written back, and whether a sweep did it.
     scan_at : array
         Ring by cycle: the scan's SM.
@@ -379,7 +381,7 @@ class State:
     pick_row: Annotated[Integers, RING]
     back_at: Annotated[Integers, RING]
     back_sm: Annotated[Integers, RING]
-    back_row: Annotated[Integers, RING]
+    back_need: Annotated[Integers, RING, len(RESOURCES)]
     back_swept: Annotated[Integers, RING]
     scan_at: Annotated[Integers, RING]
     turn_at: Annotated[Integers, RING]
