@@ -37,6 +37,15 @@ def inlined(function: Function) -> Function:
     return cast(Function, numba.njit(forceinline=True)(function))
 
 
+def part(function: Function) -> Function:
+    """Let a function be compiled once for the `compiled` ones that call it, as often as they do.
+
+    A large function that is called in several places makes these quicker to compile than an
+    `inlined` one does.
+    """
+    return cast(Function, numba.njit(nogil=True)(function))
+
+
 def source_number(*modules: ModuleType) -> int:
     """Return a number of 56 bits that differs when the source of one of the modules does."""
     total = hashlib.sha256()

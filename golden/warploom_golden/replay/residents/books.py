@@ -9,7 +9,7 @@ does not know yet is taken off again.
 
 from typing import Final
 
-from warploom_golden.replay.compiled import inlined
+from warploom_golden.replay.compiled import inlined, part
 from warploom_golden.replay.event_constants import LEAST_LOADED, NEVER, NONE, SLOTS, WARPS
 from warploom_golden.replay.residents.state import RING, State
 
@@ -32,7 +32,7 @@ def judge(s: State, number: int) -> None:
         s.fitting += 1 if fits else -1
 
 
-@inlined
+@part
 def judge_all(s: State) -> None:
     """Judge all SMs anew: another launch is active."""
     for number in range(s.rules.sms):
@@ -69,7 +69,7 @@ def give_back(s: State, number: int, slot: int, cycle: int, swept: bool) -> None
     judge(s, number)
 
 
-@inlined
+@part
 def unknown(s: State, number: int, k: int, picks: int, returns: int) -> int:
     """Return how much less of a resource is free by a verdict than by `free`.
 
@@ -102,7 +102,7 @@ def returned_since(s: State, number: int, returns: int, cycle: int) -> bool:
     return found
 
 
-@inlined
+@part
 def verdict(s: State, number: int, returns: int, cycle: int) -> None:
     """Let a verdict that counts land; it knows all picks, and returns before ``returns``."""
     sm = s.sms[number]
@@ -157,7 +157,7 @@ def lose_room(s: State, number: int) -> None:
         s.rooms -= 1
 
 
-@inlined
+@part
 def lose_all_rooms(s: State) -> None:
     """Let no SM have room: the active launch changes."""
     for number in range(s.rules.sms):
@@ -167,7 +167,7 @@ def lose_all_rooms(s: State) -> None:
 
 
 # --- least_loaded --------------------------------------------------------------------------------
-@inlined
+@part
 def show_kept(s: State, cycle: int) -> None:
     """Let what was kept in the cycle before show in the next one, unless its SM is out (19)."""
     for number in range(s.rules.sms):
@@ -179,7 +179,7 @@ def show_kept(s: State, cycle: int) -> None:
                 s.rooms += 1
 
 
-@inlined
+@part
 def note_warps(s: State, cycle: int) -> None:
     """Note the free warps of the verdicts that land in a cycle, the placement's last (19)."""
     back = own_of_return(s, cycle)
@@ -190,7 +190,7 @@ def note_warps(s: State, cycle: int) -> None:
         keep_warps(s, s.pick_sm[own], cycle)
 
 
-@inlined
+@part
 def keep_warps(s: State, number: int, cycle: int) -> None:
     """Keep an SM's free warps for picks from two cycles later on."""
     sm = s.sms[number]
@@ -227,7 +227,7 @@ def move_scan(s: State, cycle: int, looks: bool, begins: bool) -> None:
         s.done = cycle + 1
 
 
-@inlined
+@part
 def skip_scan(s: State, cycle: int, cycles: int) -> None:
     """Let cycles pass, ``cycle`` the first one, in which nothing is picked and returned."""
     first = s.scan
@@ -246,7 +246,7 @@ def skip_scan(s: State, cycle: int, cycles: int) -> None:
 
 
 # --- stalls --------------------------------------------------------------------------------------
-@inlined
+@part
 def stall(s: State, number: int, cycles: int, picks: int, returns: int) -> None:
     """Count stalled cycles by an SM's verdict, which knows picks and returns before some (35)."""
     recent = s.last_back >= returns or s.last_pick >= picks
@@ -270,7 +270,7 @@ def stall_now(s: State, scanned: int, cycle: int) -> None:
         stall(s, scanned, 1, cycle - OUT - 1, cycle - 1)
 
 
-@inlined
+@part
 def stall_between(s: State, cycle: int, cycles: int) -> None:
     """Count cycles, ``cycle`` the first one, in which nothing happens while the head is stalled.
 

@@ -7,7 +7,7 @@ set.
 
 from typing import Final
 
-from warploom_golden.replay.compiled import inlined
+from warploom_golden.replay.compiled import inlined, part
 from warploom_golden.replay.event_constants import NONE
 from warploom_golden.replay.residents.state import State
 
@@ -52,7 +52,7 @@ def wanted_now(s: State, cycle: int, made: int) -> int:
     return NONE
 
 
-@inlined
+@part
 def note_next(s: State) -> None:
     """Let the eligible stream that started first be next (8, 9)."""
     s.next = NONE
@@ -67,7 +67,7 @@ def note_next(s: State) -> None:
         s.first = s.top_before > active.priority or same
 
 
-@inlined
+@part
 def rank(s: State, start: int) -> None:
     """Find who is other and eligible, and top, with a launch that starts (7, 8)."""
     top = 0

@@ -26,7 +26,7 @@ from warploom_golden.replay.kills import kill_block
 from warploom_golden.replay.machine import Machine, block_needs
 from warploom_golden.replay.residents import returns
 from warploom_golden.replay.residents.choice import SETTLES
-from warploom_golden.replay.residents.machine import advance
+from warploom_golden.replay.residents.machine import OFFER, advance
 from warploom_golden.replay.residents.state import MOST_ROWS, Rules, State
 from warploom_spec import RESOURCES, Config, ErrorCode, Fate, LaunchDescriptor
 from warploom_spec.queue import Mode
@@ -38,6 +38,8 @@ _FATES: Final = {
     returns.FAILED: (Fate.FAILED, ErrorCode.BLOCK_FAULT),
     returns.FAILED_SM_LOST: (Fate.FAILED, ErrorCode.SM_LOST),
 }
+__all__ = ["OFFER", "ResidentMachine", "RunEnd"]
+
 #: Silent visits beside those that `kill_timeout` makes.
 _MORE_VISITS: Final = 2
 
@@ -133,11 +135,15 @@ class ResidentMachine:
         self._offers = np.zeros((5, log), np.int64)
         self._reports = np.zeros((4, log), np.int64)
         # To be read often: a record's attribute takes twenty times as long.
-        self._at_port, self._logged = (
-            self._states["at_port"],
-            (self._states["offers"], self._states["reports"]),
-        )
-        self._holds, self._stops = 0, 0
+        rows = self._states["rows"][0]
+        self._flags = {name: rows[name] for name in ("begun", "open", "busy", "held", "next")}
+        self._fields = {
+            name: self._states[name]
+            for name in ("at_port", "offers", "reports", "marked", "restless", "active", "alive")
+        }
+        self._levels = 0, 0
+        # Rows with a block of whose pick `take_mark` tells.
+        self._marks: dict[int, int] = {}
 
     # What was written down
 
@@ -155,7 +161,8 @@ class ResidentMachine:
     def is_full(self) -> bool:
         """Whether the logs are to be taken."""
         most = self._drained
-        return most is not None and any(count.item() >= most for count in self._logged)
+        fields = self._fields
+        return most is not None and max(fields["offers"].item(), fields["reports"].item()) >= most
 
     def take_logs(self) -> tuple[Integers, Integers]:
         """Return the logs of offers and of reports, and begin new ones."""
@@ -177,7 +184,7 @@ class ResidentMachine:
     @property
     def all_lost(self) -> bool:
         """Whether every SM is lost."""
-        return bool(self._state.alive == 0)
+        return self._fields["alive"].item() == 0
 
     # Ports
 
@@ -199,27 +206,30 @@ class ResidentMachine:
         each.fault_block = NONE if fault is None else fault
         mark = kill_block(self._seed, launch.code, each.end, self._kill_every)
         each.mark_block = NONE if mark is None else mark
+        self._marks.pop(row, None)
+        if mark is not None:
+            self._marks[row] = mark
         each.out, each.first_offer, each.last_return, each.silent = 0, NEVER, -1, 0
         state.start = row
         self._settle(cycle)
 
     def set_levels(self, cycle: int, holds: int, stops: int) -> None:
         """Let the ports ``hold`` and ``stop`` have a bit of each row from a cycle on."""
-        if holds == self._holds and stops == self._stops:
+        if self._levels == (holds, stops):
             return
         for n in range(self._rows):
             row = self._state.rows[n]
             row.hold, row.stop = bool(holds >> n & 1), bool(stops >> n & 1)
-        self._holds, self._stops = holds, stops
+        self._levels = holds, stops
         self._settle(cycle)
 
     def _settle(self, cycle: int) -> None:
-        self._state.restless = max(int(self._state.restless), cycle + SETTLES)
+        self._state.restless = max(self._fields["restless"].item(), cycle + SETTLES)
 
     @property
     def ended(self) -> RunEnd | None:
         """What is valid at `ended` in the next cycle to run, if anything is."""
-        at_port = self._at_port.item()
+        at_port = self._fields["at_port"].item()
         if at_port == NONE:
             return None
         row = self._state.rows[at_port]
@@ -231,35 +241,31 @@ class ResidentMachine:
         """Let what is at `ended` transfer in the next cycle to run."""
         self._state.takes = True
 
-    def begun(self, row: int) -> bool:
-        """Tell whether a stream's launch has begun."""
-        return bool(self._state.rows[row].begun)
-
-    def is_busy(self, row: int) -> bool:
-        """Tell whether something of a stream's launch is out."""
-        return bool(self._state.rows[row].busy)
-
-    def is_open(self, row: int) -> bool:
-        """Tell whether a stream's launch may have blocks placed."""
-        return bool(self._state.rows[row].open)
-
-    def yields(self, row: int) -> bool:
-        """Tell whether a launch is a candidate, and another one is active."""
-        each = self._state.rows[row]
-        return bool(each.open and not each.held and self._state.active != row)
+    def level(self, name: str, rows: int) -> int:
+        """Return a level of rows, a bit each: ``begun``, ``open``, ``busy`` or ``yields``."""
+        flags = self._flags["open" if name == "yields" else name]
+        mask = 0
+        for n in range(rows.bit_length()):
+            if rows >> n & 1 and flags.item(n):
+                mask |= 1 << n
+        if name != "yields" or not mask:
+            return mask
+        held, active = self._flags["held"], self._fields["active"].item()
+        others = (n for n in range(rows.bit_length()) if mask >> n & 1 and n != active)
+        return sum(1 << n for n in others if not held.item(n))
 
     def take_mark(self) -> int | None:
         """Return the ticket of a launch whose marked block was picked; None without one.
 
-        To be asked once after each `advance`.
+        To be asked after each `advance`.
         """
-        if not self._state.marked:
+        if not self._fields["marked"].item():
             return None
-        return next(
-            int(row.ticket)
-            for row in (self._state.rows[n] for n in range(self._rows))
-            if row.mark_block != NONE and row.next == row.mark_block + 1
-        )
+        for row, mark in self._marks.items():
+            if self._flags["next"].item(row) > mark:
+                del self._marks[row]
+                return int(self._state.rows[row].ticket)
+        return None
 
     def advance(self, cycle: int, until: int) -> int:
         """Run from one cycle to another, or until the caller must know what happened.

@@ -10,7 +10,7 @@ Its parts stand in a file each; this one has the pick and the time. They are com
 from typing import Final
 
 from warploom_golden.replay import contention, event_constants, event_sms
-from warploom_golden.replay.compiled import compiled, inlined, source_number
+from warploom_golden.replay.compiled import compiled, inlined, part, source_number
 from warploom_golden.replay.contention import LEAST, ONE
 from warploom_golden.replay.event_constants import (
     BLOCK,
@@ -82,7 +82,7 @@ _MASK: Final = RING - 1
 
 
 # --- the pick ------------------------------------------------------------------------------------
-@inlined
+@part
 def pick(s: State, number: int, offers: Integers, cycle: int) -> None:
     """Pick the active launch's next block for an SM (15, 21)."""
     n = s.active
@@ -187,9 +187,8 @@ def run_cycle(s: State, offers: Integers, reports: Integers, cycle: int) -> None
 @inlined
 def look(s: State, cycle: int) -> bool:
     """Tell whether the pipe of returns looks for the scan, and note it (23)."""
-    if s.rules.in_order:
-        looks = s.judged & 2 == 0
-    else:
+    looks = s.judged & 2 == 0
+    if not s.rules.in_order:
         looks = s.turn_at[(cycle - 2) & _MASK] != cycle - 2
     if looks:
         s.looks_at[cycle & _MASK] = cycle
@@ -215,7 +214,7 @@ def end_room(s: State, made: int, cycle: int) -> None:
                 judge(s, n)
 
 
-@inlined
+@part
 def end_flags(s: State, reports: Integers, took: int, cycle: int) -> None:
     """Set flags, books and ports at the end of a cycle."""
     s.busy_before = s.busy_rows
@@ -241,7 +240,7 @@ def end_flags(s: State, reports: Integers, took: int, cycle: int) -> None:
         count_flags(s)
 
 
-@inlined
+@part
 def count_flags(s: State) -> None:
     """Count flags, and keep `hold` for the next cycle."""
     s.busy_rows = s.killing = 0
@@ -255,7 +254,7 @@ def count_flags(s: State) -> None:
 
 
 # --- time ----------------------------------------------------------------------------------------
-@inlined
+@part
 def is_over(s: State) -> bool:
     """Tell whether a launch is over that nobody was told of."""
     for n in range(s.rules.rows):

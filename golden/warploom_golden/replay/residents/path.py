@@ -12,7 +12,7 @@ from warploom_golden.oracles.index_reference import warps
 from warploom_golden.replay.event_constants import NEVER
 from warploom_golden.replay.event_dispatcher import SmBehaviour
 from warploom_golden.replay.machine import Machine
-from warploom_golden.replay.residents.dispatcher import ResidentMachine
+from warploom_golden.replay.residents.dispatcher import OFFER, ResidentMachine
 from warploom_golden.replay.residents.front import Checks, Indices
 from warploom_golden.replay.residents.launches import (
     Answer,
@@ -121,7 +121,7 @@ class ResidentPath:
         self._boot = timing(config).resident_boot
         # The queue is stepped in each cycle up to this one.
         self._awake = 0
-        # What a host does: a launch of this cycle, what stands at ports, how many records it popped.
+        # What a host does: a launch of this cycle, what stands at ports, records that it popped.
         self._sent: SentLaunch | None = None
         self._command: int | None = None
         self._abort: int | None = None
@@ -180,6 +180,11 @@ class ResidentPath:
     def takes_abort(self) -> bool:
         """Whether no ABORT stands at the port."""
         return self._abort is None
+
+    @property
+    def cycles_to_offer(self) -> int:
+        """Cycles from a pick to its offer."""
+        return OFFER
 
     # Time
 
@@ -288,12 +293,9 @@ class ResidentPath:
     def _dispatcher_inputs(self, inputs: dict[str, int]) -> None:
         """Set the levels of residents, and what is over."""
         dispatcher, residents = self.dispatcher, self.queue.residents
-        for n in range(residents.bit_length()):
-            if residents >> n & 1:
-                inputs["begun"] |= dispatcher.begun(n) << n
-                inputs["yields"] |= dispatcher.yields(n) << n
-                inputs["open"] |= dispatcher.is_open(n) << n
-                inputs["busy"] |= dispatcher.is_busy(n) << n
+        if residents:
+            for name in ("begun", "open", "busy", "yields"):
+                inputs[name] = dispatcher.level(name, residents)
         inputs["no_sm"] = int(dispatcher.all_lost)
         end = dispatcher.ended
         if end is not None:

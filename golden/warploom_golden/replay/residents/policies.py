@@ -4,7 +4,7 @@ Follows ``docs/dispatch/resident_dispatcher.md``, rules 17 to 20 and 'freed_firs
 part of ``residents.machine``.
 """
 
-from warploom_golden.replay.compiled import inlined
+from warploom_golden.replay.compiled import inlined, part
 from warploom_golden.replay.event_constants import (
     FREED_FIRST,
     LEAST_LOADED,
@@ -30,7 +30,7 @@ def first_with_room(s: State, start: int) -> int:
     return number
 
 
-@inlined
+@part
 def least_loaded(s: State, cycle: int) -> int:
     """Return the SM with room that has the most free warps, ties to the lowest number."""
     chosen = NONE
@@ -43,7 +43,7 @@ def least_loaded(s: State, cycle: int) -> int:
     return chosen
 
 
-@inlined
+@part
 def freed_first(s: State, known: bool, cycle: int) -> int:
     """Return the candidate if it has room; drop the head, or move the table's pointer, if not."""
     more = known and s.rooms > 0
@@ -82,7 +82,7 @@ def choose(s: State, cycle: int) -> int:
 
 
 # --- freed_first: the queue of SMs ---------------------------------------------------------------
-@inlined
+@part
 def move_queue(s: State, cycle: int, quiet: bool) -> None:
     """End a cycle of the queue: the output moves to an empty head, an SM enters the FIFO."""
     if s.output != NONE and s.head == NONE:

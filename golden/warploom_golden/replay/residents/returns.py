@@ -6,7 +6,7 @@ a part of ``residents.machine``.
 
 from typing import Final
 
-from warploom_golden.replay.compiled import inlined
+from warploom_golden.replay.compiled import inlined, part
 from warploom_golden.replay.event_constants import (
     FAULT,
     FREED_FIRST,
@@ -48,7 +48,7 @@ def settle(s: State, cycle: int) -> None:
 
 
 # --- flags ---------------------------------------------------------------------------------------
-@inlined
+@part
 def stop_row(s: State, n: int, cycle: int) -> None:
     """Stop a launch in a cycle: no block of it is placed, and SMs end those that they have."""
     row = s.rows[n]
@@ -61,7 +61,7 @@ def stop_row(s: State, n: int, cycle: int) -> None:
     settle(s, cycle)
 
 
-@inlined
+@part
 def act_on_kills(s: State, cycle: int) -> None:
     """Let SMs see the kill levels that rise in this cycle."""
     for n in range(s.rules.rows):
@@ -69,7 +69,7 @@ def act_on_kills(s: State, cycle: int) -> None:
             begin_kill(s, n, cycle)
 
 
-@inlined
+@part
 def stop_by_port(s: State, cycle: int) -> None:
     """Stop what the port `stop` names and is alive (4, 6)."""
     for n in range(s.rules.rows):
@@ -113,7 +113,7 @@ def start(s: State, cycle: int) -> None:
 
 
 # --- returns -------------------------------------------------------------------------------------
-@inlined
+@part
 def back(s: State, number: int, slot: int, cycle: int, status: int, swept: bool) -> None:
     """Let a block return (26, 27)."""
     block = s.slots[number, slot]
@@ -147,7 +147,7 @@ def free(s: State, number: int, slot: int, cycle: int, swept: bool) -> None:
     s.slots[number, slot].row = NONE
 
 
-@inlined
+@part
 def at_books(s: State, cycle: int) -> None:
     """Let what was granted three cycles ago have its turn at the books (26, 33)."""
     k = (cycle - _TO_BOOKS) & _MASK
@@ -204,7 +204,7 @@ def grant(s: State, cycle: int) -> None:
     plan(s, number, cycle + 2)
 
 
-@inlined
+@part
 def receive(s: State, reports: Integers, cycle: int) -> None:
     """Hold the reports that transfer in this cycle."""
     number = reporting(s, cycle)
@@ -223,7 +223,7 @@ def receive(s: State, reports: Integers, cycle: int) -> None:
 
 
 # --- in order ------------------------------------------------------------------------------------
-@inlined
+@part
 def retire(s: State, cycle: int) -> None:
     """Write back what retired in the cycle before, and judge the line's oldest block."""
     before = s.retired_at == cycle - 1
@@ -250,7 +250,7 @@ def retire(s: State, cycle: int) -> None:
         s.offered += 1
 
 
-@inlined
+@part
 def skip_looks(s: State, cycles: int) -> None:
     """Let cycles pass in which the line's oldest block does not retire: looks go on."""
     # They repeat with every third cycle.
@@ -264,7 +264,7 @@ def skip_looks(s: State, cycles: int) -> None:
 
 
 # --- lost SMs ------------------------------------------------------------------------------------
-@inlined
+@part
 def visit(s: State, cycle: int) -> None:
     """Visit a stream; after so many silent visits a sweep begins (32)."""
     n = cycle % s.rules.rows

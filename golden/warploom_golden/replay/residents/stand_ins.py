@@ -4,7 +4,7 @@ Follows ``docs/replay/replay.md`` and ``docs/replay/contention.md``. Compiled as
 ``residents.machine``.
 """
 
-from warploom_golden.replay.compiled import inlined
+from warploom_golden.replay.compiled import inlined, part
 from warploom_golden.replay.contention import ONE
 from warploom_golden.replay.event_constants import (
     CYCLE,
@@ -84,7 +84,7 @@ def progress_when(s: State, number: int, cycle: int) -> int:
 
 
 # --- what an SM holds ----------------------------------------------------------------------------
-@inlined
+@part
 def plan(s: State, number: int, cycle: int) -> None:
     """Find the cycle of an SM's next report, ``cycle`` or later, unless it is silent then."""
     sm = s.sms[number]
@@ -108,7 +108,7 @@ def hold(s: State, number: int, slot: int, due: int) -> None:
         enter_key(s.calendar, s.rules.sms, number, min(planned, due << SM_BITS | number))
 
 
-@inlined
+@part
 def take_up(s: State, cycle: int) -> int:
     """Let the block that is offered in this cycle be taken; return the SM, or `NONE`.
 
@@ -132,7 +132,7 @@ def take_up(s: State, cycle: int) -> int:
     return number
 
 
-@inlined
+@part
 def end_block(s: State, number: int, slot: int, cycle: int) -> None:
     """Let a block end by a kill that acts in this cycle; with contention alone."""
     block = s.slots[number, slot]
@@ -143,7 +143,7 @@ def end_block(s: State, number: int, slot: int, cycle: int) -> None:
     enter_key(s.due[number], s.rules.block_slots, slot, target << SLOT_BITS | slot)
 
 
-@inlined
+@part
 def renew_ends(s: State, number: int) -> None:
     """Find the targets of an SM's killed blocks again: its rate is another one from now on."""
     if s.rules.report_time == 0 or s.sms[number].ending == 0:
@@ -156,7 +156,7 @@ def renew_ends(s: State, number: int) -> None:
             enter_key(s.due[number], s.rules.block_slots, k, target << SLOT_BITS | k)
 
 
-@inlined
+@part
 def count_taken(s: State, cycle: int) -> None:
     """Count the warps of the block that was taken in this cycle, from the next one on."""
     at = s.order[s.taken % len(s.order)]
@@ -171,7 +171,7 @@ def count_taken(s: State, cycle: int) -> None:
         plan(s, number, cycle + 1)
 
 
-@inlined
+@part
 def begin_kill(s: State, row: int, cycle: int) -> None:
     """End the blocks of a launch whose kill level rises: those that are not due by themselves."""
     for n in range(s.rules.sms):
@@ -196,7 +196,7 @@ def begin_kill(s: State, row: int, cycle: int) -> None:
 
 
 # --- what it reports -----------------------------------------------------------------------------
-@inlined
+@part
 def report(s: State, reports: Integers, number: int, cycle: int) -> int:
     """Let the SM's report of this cycle transfer; return its slot.
 

@@ -1,0 +1,145 @@
+"""The launch source of a replay, for the launch path with residents.
+
+Its rules stand in ``docs/replay/replay.md``, 'The launch source' and 'Kills'.
+"""
+
+from collections import deque
+from collections.abc import Sequence
+from typing import Final
+
+from warploom_golden.replay.event_constants import NEVER
+from warploom_golden.replay.replay_source import Waits
+from warploom_golden.replay.residents.launches import SentLaunch
+from warploom_golden.replay.residents.path import ResidentPath
+from warploom_spec import LaunchDescriptor
+
+#: From the cycle in which a record is popped to the first one in which its source knows it.
+_KNOWN: Final = 2
+
+
+class ReplaySource:
+    """Sends launches in their order, takes every record, and aborts launches.
+
+    Parameters
+    ----------
+    launches : sequence of LaunchDescriptor
+        In the order in which they are sent.
+    path : ResidentPath
+        Where they go; its dispatcher says which launches are to be aborted.
+    waits : Waits or None
+        What they wait for; None: nothing.
+    arrivals : sequence of int or None
+        Of each launch the first cycle in which it may be sent, in rising order; None: any cycle.
+
+    Attributes
+    ----------
+    tickets : list of int
+        Of each launch that was answered its ticket; 0 if it was refused.
+    """
+
+    def __init__(
+        self,
+        launches: Sequence[LaunchDescriptor],
+        path: ResidentPath,
+        waits: Waits | None = None,
+        arrivals: Sequence[int] | None = None,
+    ):
+        self._launches = launches
+        self._path = path
+        self._pairs = waits.pairs if waits else [()] * len(launches)
+        self._held = waits.held if waits else [()] * len(launches)
+        self._arrivals = arrivals or [0] * len(launches)
+        self._offer = path.cycles_to_offer
+        self._sent = 0
+        # Records that were popped and are not known yet: from which cycle on they are, and tickets.
+        self._coming: deque[tuple[int, int]] = deque()
+        self._known: set[int] = set()
+        # Launches to abort: from which cycle on, and tickets; in the order of their offers.
+        self._aborts: deque[tuple[int, int]] = deque()
+        self._marks = 0
+        self._wake = 1
+        self.tickets: list[int] = []
+
+    def check_sent(self) -> None:
+        """Refuse the end of a run in which a launch was not answered.
+
+        Raises
+        ------
+        RuntimeError
+            If one was not: nothing can happen any more.
+        """
+        if len(self.tickets) < len(self._launches):
+            raise RuntimeError("the event model stands still while launches wait")
+
+    @property
+    def wake(self) -> int:
+        """The next cycle in which the source acts by itself; `NEVER` while it waits."""
+        return self._wake
+
+    def step(self, cycle: int, path: ResidentPath) -> None:
+        """Do what is done in this cycle."""
+        for answer in path.log.answers[len(self.tickets) :]:
+            self.tickets.append(answer.ticket)
+            self.note_answer(len(self.tickets) - 1, answer.count)
+        while self._coming and self._coming[0][0] <= cycle:
+            self._known.add(self._coming.popleft()[1])
+        self._wake = min(self._send(cycle), self._pop(cycle), self._abort(cycle))
+
+    def note_answer(self, number: int, count: int) -> None:
+        """Take note of the answer to a launch; ``count`` is its number in its stream."""
+
+    def sent_launch(self, number: int) -> SentLaunch:
+        """Return a launch as it is sent in this cycle."""
+        return SentLaunch(self._launches[number], tuple(self._pairs[number]))
+
+    def _send(self, cycle: int) -> int:
+        """Send the next launch if it may be; return when to look again."""
+        if self._sent == len(self._launches):
+            return NEVER
+        arrival = max(self._arrivals[self._sent], 1)
+        if cycle < arrival:
+            return arrival
+        path, priority = self._path, self._launches[self._sent].priority
+        if not path.has_room(priority) or not self._is_free(self._sent):
+            return NEVER
+        if not path.may_send:
+            return cycle + 1
+        path.send(self.sent_launch(self._sent))
+        self._sent += 1
+        return cycle + 1
+
+    def _is_free(self, number: int) -> bool:
+        """Tell whether the records are known of all launches that one is held for."""
+        tickets = [
+            self.tickets[other] if other < len(self.tickets) else None
+            for other in self._held[number]
+        ]
+        return all(ticket == 0 or ticket in self._known for ticket in tickets)
+
+    def _pop(self, cycle: int) -> int:
+        """Pop a record; return when to look again."""
+        if self._path.has_record:
+            record = self._path.pop()
+            self.note_end(record["ticket"])
+            self._coming.append((cycle + _KNOWN, record["ticket"]))
+            return cycle + 1
+        return self._coming[0][0] if self._coming else NEVER
+
+    def note_end(self, ticket: int) -> None:
+        """Take note of a launch's record."""
+
+    def _abort(self, cycle: int) -> int:
+        """Abort a launch whose time has come; return when to look again."""
+        marked = self._path.dispatcher.take_mark()
+        if marked is not None:
+            # Its block was picked in the cycle before.
+            self._aborts.append((cycle + self._offer, marked))
+        if not self._aborts:
+            return NEVER
+        since, ticket = self._aborts[0]
+        if since > cycle:
+            return since
+        if self._path.takes_abort:
+            self._aborts.popleft()
+            self._path.abort(ticket)
+        return cycle + 1
