@@ -15,7 +15,7 @@ from warploom_golden.oracles.predicted_policies import check_predicted
 from warploom_golden.replay.event_constants import NEVER, PREDICTED_IN, PREDICTED_POLICIES
 from warploom_golden.replay.event_tables import Table
 from warploom_golden.replay.host_source import HostCycles, HostSource
-from warploom_golden.replay.replay_source import ReplaySource, Waits
+from warploom_golden.replay.replay_source import Waits
 from warploom_spec import Config, LaunchDescriptor, WarploomError
 
 #: Offers, or reports, of which a piece is made.
@@ -29,8 +29,8 @@ class Events:
     Attributes
     ----------
     tables : dict of str to Table
-        ``answers``, ``decisions``, ``done``, ``warps``, ``words``, ``offers``, ``reports``,
-        ``ended``, ``put_back``, ``timeline`` and ``errors``, each with a column ``cycle`` and in
+        ``answers``, ``decisions``, ``done``, ``warps``, ``starts``, ``offers``, ``reports``,
+        ``ended``, ``killed``, ``timeline`` and ``errors``, each with a column ``cycle`` and in
         order of it. The other columns are the fields of the port's packet, and what
         ``docs/replay/replay.md`` adds. The column ``ticket`` of ``decisions`` is the model's own:
         no port has it.
@@ -95,9 +95,8 @@ def pieces(
     host : HostCycles or None
         When a host sends launches and pops records; None: a source does, as soon as it may.
     lean : bool
-        Leave out what no sum over blocks needs: ``done``, ``warps`` and ``errors``, of ``words``
-        all columns but ``cycle``, ``place`` and ``ticket``, and of ``offers`` all but ``cycle``,
-        ``sm``, ``slot`` and ``ticket``.
+        Leave out what no sum over blocks needs: ``done``, ``warps`` and ``errors``, and of
+        ``offers`` all columns but ``cycle``, ``sm``, ``slot`` and ``ticket``.
 
     Raises
     ------
@@ -109,10 +108,11 @@ def pieces(
     check(config, kill_every)
 
     # Numba's import takes a while: whoever reads events alone goes without.
-    from warploom_golden.preemption.streams import QueuedModel
-    from warploom_golden.replay.replay_tables import ReplayTables
+    from warploom_golden.replay.residents.path import ResidentPath
+    from warploom_golden.replay.residents.source import ReplaySource
+    from warploom_golden.replay.residents.tables import ReplayTables
 
-    model = QueuedModel(
+    model = ResidentPath(
         config,
         seed=seed,
         knee=knee,
@@ -123,13 +123,15 @@ def pieces(
     )
     source: ReplaySource | HostSource
     if host is None:
-        source = ReplaySource(launches, config, model.dispatcher, waits, arrivals)
+        source = ReplaySource(launches, model, waits, arrivals)
     else:
         source = HostSource(launches, waits.pairs if waits else [()] * len(launches), host)
     tables = ReplayTables(model, launches, config)
 
     def piece(until: int) -> Piece:
-        stalls = {f"stall_{cause}": n for cause, n in model.dispatcher.stalls.items()}
+        stalls = {
+            f"stall_{cause}": n for cause, n in ({"order": 0} | model.dispatcher.stalls).items()
+        }
         return Piece(Events(tables.take_lean() if lean else tables.take(), stalls), until)
 
     for until in model.pieces(source):

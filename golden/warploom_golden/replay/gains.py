@@ -9,13 +9,15 @@ from typing import Final
 from warploom_golden.replay.event_front import judge
 from warploom_golden.replay.event_model import PIECE, check
 from warploom_golden.replay.machine import RELAXATIONS, Machine, relaxed, together
-from warploom_golden.replay.replay_source import ReplaySource, Waits
+from warploom_golden.replay.replay_source import Waits
 from warploom_spec import RESOURCES, Config, LaunchDescriptor
 
 #: All resources together.
 ALL_RESOURCES: Final = together(RESOURCES)
 #: Resources hide each other if all together gain so many points more than the best one alone.
 HIDDEN_PERCENT: Final = 2.0
+#: Launches that each have a stream of their own may have so many, 2 to the power of this.
+MOST_STREAM_BITS: Final = 5
 #: A resource whose bound costs fewer points than this is none of those.
 LOST_PERCENT: Final = 1.0
 
@@ -49,8 +51,7 @@ class Gain:
     knee : int or None
         As for ``event_model.pieces``: None is without contention.
     before, cycles : float
-        Cycles as it is, and with the bound relaxed. Where the relaxation has launches in one line,
-        both are those of the line.
+        Cycles as it is, and with the bound relaxed.
     """
 
     name: str
@@ -77,14 +78,14 @@ class _Runs:
         self._accepted = [one for one in work.launches if not judge(one, work.config)[0]]
         self._as_it_is = Machine.of(work.config)
         self._machines: dict[str, Machine] = {}
-        self._cycles: dict[tuple[bool, Machine, int | None], float] = {}
+        self._cycles: dict[tuple[Machine, int | None], float] = {}
 
     def make(self, names: Iterable[str], knees: Sequence[int | None]) -> None:
         """Make the runs of some relaxations that were not made yet."""
         for name in names:
             self._machines[name] = relaxed(self._work.config, name, self._accepted)
         wanted = {
-            (one.in_line, machine, knee)
+            (machine, knee)
             for one in map(self._machines.__getitem__, names)
             for machine in (self._as_it_is, one)
             for knee in knees
@@ -92,16 +93,13 @@ class _Runs:
         missing = [run for run in wanted if run not in self._cycles]
         self._cycles |= zip(missing, self._pool.map(self._run, missing), strict=True)
 
-    def _run(self, run: tuple[bool, Machine, int | None]) -> float:
-        in_line, machine, knee = run
-        return (run_line if in_line else run_queue)(self._work, machine, knee)
+    def _run(self, run: tuple[Machine, int | None]) -> float:
+        machine, knee = run
+        return run_queue(self._work, machine, knee)
 
     def gain(self, name: str, knee: int | None) -> Gain:
         """Return the gain of a relaxation whose runs were made."""
-        machine = self._machines[name]
-        before, cycles = (
-            self._cycles[machine.in_line, one, knee] for one in (self._as_it_is, machine)
-        )
+        before, cycles = (self._cycles[one, knee] for one in (self._as_it_is, self._machines[name]))
         return Gain(name, knee, before, cycles)
 
     def hidden(self, knee: int | None) -> str | None:
@@ -168,26 +166,35 @@ def run_queue(work: Workload, machine: Machine, knee: int | None = None) -> floa
     these.
     """
     # Numba's import takes a while: whoever asks for no gains goes without.
-    from warploom_golden.preemption.streams import QueuedModel
+    from warploom_golden.replay.residents.path import ResidentPath
+    from warploom_golden.replay.residents.source import ReplaySource, UnorderedSource
 
-    launches = work.launches
-    if not machine.ordered:
-        launches = [replace(launch, after_previous=0) for launch in launches]
-    model = QueuedModel(
-        work.config,
+    config = work.config if machine.ordered else _with_streams(work.config)
+    path = ResidentPath(
+        config,
         seed=work.seed,
         knee=knee,
         drained=PIECE,
         kill_every=work.kill_every,
         machine=machine,
     )
-    arrivals = [cycle * machine.speed for cycle in work.arrivals or ()]
-    source = ReplaySource(launches, work.config, model.dispatcher, work.waits, arrivals)
-    for _ in model.pieces(source):
-        model.dispatcher.take_logs()
+    given = [cycle * machine.speed for cycle in work.arrivals or ()]
+    if machine.ordered:
+        source = ReplaySource(work.launches, path, work.waits, given)
+    else:
+        streams = 1 << config.stream_bits
+        source = UnorderedSource(work.launches, path, work.waits, given, streams)
+    for _ in path.pieces(source):
+        path.dispatcher.take_logs()
     source.check_sent()
-    last = [row.cycle for rows in (model.log.answers, model.log.records) for row in rows[-1:]]
-    return (max(last, default=-1) + 1) / machine.speed
+    ends = [answer.cycle for answer in path.log.answers[-1:]]
+    ends += [record["cycle"] for record in path.log.records[-1:]]
+    return (max(ends, default=-1) + 1) / machine.speed
+
+
+def _with_streams(config: Config) -> Config:
+    """Return a configuration with as many streams as there may be."""
+    return replace(config, stream_bits=MOST_STREAM_BITS)
 
 
 def run_line(work: Workload, machine: Machine, knee: int | None = None) -> float:

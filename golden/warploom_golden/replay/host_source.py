@@ -6,11 +6,14 @@ Its rules stand in ``docs/replay/replay.md``, 'Host'.
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from warploom_golden.preemption.streams import EventQueue, SentLaunch
 from warploom_golden.replay.event_constants import NEVER
+from warploom_golden.replay.residents.launches import SentLaunch
 from warploom_spec import ErrorCode, LaunchDescriptor
+
+if TYPE_CHECKING:
+    from warploom_golden.replay.residents.path import ResidentPath
 
 #: Codes after which the host rings again.
 AGAIN: Final = (ErrorCode.QUEUE_FULL, ErrorCode.COMPLETION_FULL)
@@ -73,21 +76,21 @@ class HostSource:
         """The next cycle in which the host acts; `NEVER` if there is none."""
         return min([*list(self._transfers)[:1], *list(self._pops)[:1], NEVER])
 
-    def step(self, cycle: int, queue: EventQueue) -> None:
+    def step(self, cycle: int, path: "ResidentPath") -> None:
         """Do what is done in this cycle."""
-        for answer in queue.log.answers[self._heard :]:
+        for answer in path.log.answers[self._heard :]:
             number = self._asked.popleft()
             if answer.code in AGAIN:
                 self._next = number
             else:
                 self.tickets.append(answer.ticket)
-        self._heard = len(queue.log.answers)
+        self._heard = len(path.log.answers)
         if self._transfers and self._transfers[0] == cycle:
             self._transfers.popleft()
             if self._next < len(self._launches):
-                queue.send(self._launches[self._next])
+                path.send(self._launches[self._next])
                 self._asked.append(self._next)
                 self._next += 1
         if self._pops and self._pops[0] == cycle:
             self._pops.popleft()
-            queue.pop()
+            path.pop()

@@ -17,10 +17,8 @@ SPEED: Final = 64
 #: Of the relaxations that need no number of the configuration: what they change.
 _CHANGES: Final[dict[str, dict[str, Any]]] = {
     "order": {"ordered": False},
-    "places": {"places": None},
     "rate": {"speed": SPEED},
     "reclaim": {"at_once": True},
-    "ahead": {"ahead": True},
 }
 #: What can be relaxed, by name.
 RELAXATIONS: Final = ("sms", *RESOURCES, *_CHANGES)

@@ -56,8 +56,8 @@ class Expected:
 
     def events(self) -> dict[str, int]:
         """Return the events that must have been compared at least, by kind; 1 for each counter."""
-        kinds = ("decisions", "done", "words", "ended", "timeline")
-        accepted = dict.fromkeys(kinds, self.accepted) | {"put_back": 0}
+        kinds = ("decisions", "done", "starts", "ended", "timeline")
+        accepted = dict.fromkeys(kinds, self.accepted) | {"killed": 0}
         blocks = dict.fromkeys(("offers", "reports"), sum(self.least_blocks))
         counters = dict.fromkeys((f"stall_{cause}" for cause in STALL_CAUSES), 1)
         events = {"answers": self.launches, **accepted, **blocks, "warps": self.warps}
@@ -67,7 +67,7 @@ class Expected:
         """Return how many events of a kind there may be at most."""
         if kind in ("offers", "reports"):
             return self.blocks
-        if not self.in_order and kind in ("decisions", "done", "words", "put_back"):
+        if not self.in_order and kind in ("decisions", "done", "starts", "killed"):
             return inf
         if kind == "warps" and not self.warps_exact:
             return inf

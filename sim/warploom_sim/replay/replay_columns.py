@@ -16,16 +16,10 @@ from warploom_spec import RESOURCES, Config, Fate, LaunchDescriptor, timing
 from warploom_spec.queue import FinalFate
 from warploom_spec.resources import block_amounts
 
-#: Cycles from a launch's end at the dispatcher, in which its place is free, to its final record.
-QUEUE_END: Final = 2
-#: Cycles from a launch's index decision until it stands in a place, if one is free.
-DECISION_TO_PLACE: Final = 2
-#: The same from the `put_back` of a launch that was taken back from the line, if its decision came
-#: as late as it may: two cycles after it was taken back (KernelQueue's rules 35 and 36).
-TAKEN_BACK: Final = 3
-#: What stands for the place of a launch that was decided, or put back.
-_DECIDED: Final = -1
-_PUT_BACK: Final = -2
+#: Cycles from a run's transfer at `ended` to its final record's last word.
+QUEUE_END: Final = 10
+#: Cycles from a launch's acceptance to its answer, when the queue serves nothing else.
+ACCEPTED_TO_ANSWER: Final = 4
 #: Columns of offers that `block_columns` reads.
 OFFER_COLUMNS: Final = ("cycle", "ticket", "sm", "slot", "bx", "by", "bz")
 
@@ -80,14 +74,13 @@ def launch_columns(
     fate, hits = _filled(count, REFUSED), np.zeros(count, bool)
     if events is not None:
         answers, ended = events.tables["answers"], events.tables["ended"]
-        # LaunchCheck's pipeline never stalls: an answer follows its launch by so many cycles.
-        transfer = _signed(answers["cycle"]) - (timing(config).launch_check + 1)
+        transfer = transfers(answers, config)
         code = _signed(answers["code"])
         of_ended = _launch_of(ended["ticket"], events)
         end[of_ended], fate[of_ended] = _signed(ended["cycle"]), fates(ended)
         left[of_ended] = places_left(ended)
         decisions = events.tables["decisions"]
-        # A launch that was put back is decided again; its first decision comes last here.
+        # A launch that was killed is decided again; its first decision comes last here.
         decided, hit = _launch_of(decisions["ticket"], events), decisions["hit"].astype(bool)
         hits[decided[::-1]] = hit[::-1]
         tickets, cycles = Residences().stand(events.tables)
@@ -126,65 +119,47 @@ def fates(ended: Table) -> Integers:
     return np.where(given < len(names), names[np.minimum(given, len(names) - 1)], given + len(Fate))
 
 
-class Residences:
-    """Finds from which cycles on launches stand in a place, from events that come in pieces.
+def transfers(answers: Table, config: Config) -> Integers:
+    """Return when launches transferred at LaunchPath's port, at the latest, by their answers."""
+    late = timing(config).launch_check + 1 + ACCEPTED_TO_ANSWER
+    return _signed(answers["cycle"]) - late
 
-    A launch that gets the place again that it had makes no event there: the place's words are the
-    same. That place was free all the time, so its new index decision says when it got it.
-    """
+
+class Residences:
+    """Finds from which cycles on launches are resident, from events that come in pieces."""
 
     def __init__(self) -> None:
-        # The ticket in each place's words.
-        self._standing: dict[int, int] = {}
-        # Of each launch that was put back, when it was the last time.
-        self._put_back: dict[int, int] = {}
+        # By stream the ticket of its last resident.
+        self._residents: dict[int, int] = {}
 
     def stand(self, tables: Mapping[str, Table]) -> tuple[NDArray[np.uint64], Integers]:
         """Take the next events; return tickets and cycles, in order of the cycle.
 
-        The cycle is `NEVER` for a launch that is put back, until it gets a place again.
+        The cycle is `NEVER` for a launch that is killed, until it starts again.
 
         Parameters
         ----------
         tables : mapping of str to Table
-            Read are ``words``, ``decisions`` and ``put_back``.
+            Read are ``starts`` and ``killed``.
         """
+        starts, killed = tables["starts"], tables["killed"]
+        columns = (starts[name].tolist() for name in ("cycle", "stream", "ticket"))
+        moments = [
+            (cycle + 1, stream, ticket) for cycle, stream, ticket in zip(*columns, strict=True)
+        ]
+        kills = zip(killed["cycle"].tolist(), killed["stream"].tolist(), strict=True)
+        moments += [(cycle, stream, 0) for cycle, stream in kills]
         found = []
-        for cycle, ticket, place in _moments(tables):
-            if place == _PUT_BACK:
-                self._put_back[ticket] = cycle
-                found.append((ticket, NEVER))
-                continue
-            if place != _DECIDED:
-                self._standing[place] = ticket
-            elif ticket not in self._standing.values() or self._was_taken_back(ticket, cycle):
-                continue
-            found.append((ticket, cycle))
+        for cycle, stream, ticket in sorted(moments):
+            if ticket:
+                self._residents[stream] = ticket
+            found.append((self._residents[stream], cycle if ticket else NEVER))
         rows = np.array(found, np.int64).reshape(-1, 2)
         return rows[:, 0].astype(np.uint64), rows[:, 1]
 
-    def _was_taken_back(self, ticket: int, cycle: int) -> bool:
-        """Tell whether the decision by which a launch would stand in a place came too late."""
-        return cycle <= self._put_back.get(ticket, NEVER - TAKEN_BACK) + TAKEN_BACK
-
-
-def _moments(tables: Mapping[str, Table]) -> list[tuple[int, int, int]]:
-    """Return cycles, tickets, and places or what stands for one, in order."""
-    moments: list[tuple[int, int, int]] = []
-    for kind, late, what in (
-        ("words", 0, None),
-        ("decisions", DECISION_TO_PLACE, _DECIDED),
-        ("put_back", 0, _PUT_BACK),
-    ):
-        table = tables[kind]
-        cycles = (_signed(table["cycle"]) + late).tolist()
-        places = table["place"].tolist() if what is None else [what] * len(cycles)
-        moments += zip(cycles, table["ticket"].tolist(), places, strict=True)
-    return sorted(moments)
-
 
 def places_left(ended: Table) -> Integers:
-    """Return the first cycles in which the places of launches are free, by their final records."""
+    """Return the first cycles in which launches are no longer resident, by their records."""
     return _signed(ended["cycle"]) - QUEUE_END
 
 

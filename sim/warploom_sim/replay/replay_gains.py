@@ -19,11 +19,9 @@ from warploom_spec import RESOURCES
 LABELS: Final = {
     "sms": "twice the SMs",
     **{name: f"{RESOURCE_LABELS[name]} without bound" for name in RESOURCES},
-    "order": "no stream order",
-    "places": "any number of resident launches",
+    "order": "a stream for each launch",
     "rate": "dispatch and hand-over without bound",
     "reclaim": "at-once reclaim",
-    "ahead": "all launches queued ahead",
 }
 #: Gains below this many percent are none.
 LEAST: Final = 0.05

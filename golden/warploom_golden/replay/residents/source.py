@@ -3,8 +3,9 @@
 Its rules stand in ``docs/replay/replay.md``, 'The launch source' and 'Kills'.
 """
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from warploom_golden.replay.event_constants import NEVER
@@ -88,8 +89,8 @@ class ReplaySource:
     def note_answer(self, number: int, count: int) -> None:
         """Take note of the answer to a launch; ``count`` is its number in its stream."""
 
-    def sent_launch(self, number: int) -> SentLaunch:
-        """Return a launch as it is sent in this cycle."""
+    def sent_launch(self, number: int) -> SentLaunch | None:
+        """Return a launch as it is sent in this cycle; None if it cannot be sent yet."""
         return SentLaunch(self._launches[number], tuple(self._pairs[number]))
 
     def _send(self, cycle: int) -> int:
@@ -104,7 +105,10 @@ class ReplaySource:
             return NEVER
         if not path.may_send:
             return cycle + 1
-        path.send(self.sent_launch(self._sent))
+        launch = self.sent_launch(self._sent)
+        if launch is None:
+            return NEVER
+        path.send(launch)
         self._sent += 1
         return cycle + 1
 
@@ -143,3 +147,63 @@ class ReplaySource:
             self._aborts.popleft()
             self._path.abort(ticket)
         return cycle + 1
+
+
+class UnorderedSource(ReplaySource):
+    """Sends each launch in a stream of its own: one in which no other launch is unfinished.
+
+    Event waits stay: a pair still waits for the launch that it named.
+
+    Parameters
+    ----------
+    launches, path, waits, arrivals
+        As for `ReplaySource`; the path has as many streams as launches may be unfinished.
+    streams : int
+        How many it has.
+    """
+
+    def __init__(
+        self,
+        launches: Sequence[LaunchDescriptor],
+        path: ResidentPath,
+        waits: Waits | None,
+        arrivals: Sequence[int] | None,
+        streams: int,
+    ):
+        super().__init__(launches, path, waits, arrivals)
+        self._free = deque(range(streams))
+        # By launch that was answered: its stream, and its number there.
+        self._stands: dict[int, tuple[int, int]] = {}
+        # By stream of the trace and number there: the launch. How many were accepted.
+        self._numbered: dict[tuple[int, int], int] = {}
+        self._accepted: Counter[int] = Counter()
+        self._given: list[int] = []
+        self._ended: set[int] = set()
+        self._by_ticket: dict[int, int] = {}
+
+    def note_answer(self, number: int, count: int) -> None:
+        """Take note of the answer to a launch; ``count`` is its number in its stream."""
+        ticket, own = self.tickets[number], self._launches[number].stream
+        if not ticket:
+            self._free.append(self._given[number])
+            return
+        self._accepted[own] += 1
+        self._numbered[own, self._accepted[own] % (1 << WAIT_BITS)] = number
+        self._stands[number] = self._given[number], count
+        self._by_ticket[ticket] = number
+
+    def note_end(self, ticket: int) -> None:
+        """Take note of a launch's record: its stream is free."""
+        number = self._by_ticket[ticket]
+        self._ended.add(number)
+        self._free.append(self._stands[number][0])
+
+    def sent_launch(self, number: int) -> SentLaunch | None:
+        """Return a launch as it is sent in this cycle; None if it cannot be sent yet."""
+        awaited = [self._numbered.get(pair) for pair in self._pairs[number]]
+        if None in awaited or not self._free:
+            return None
+        self._given.append(self._free.popleft())
+        left = (other for other in awaited if other is not None and other not in self._ended)
+        launch = replace(self._launches[number], stream=self._given[-1])
+        return SentLaunch(launch, tuple(self._stands[other] for other in left))

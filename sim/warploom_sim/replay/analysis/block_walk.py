@@ -93,7 +93,7 @@ class BlockWalk:
         if self._bins:
             self._bins.add_blocks(offers["cycle"], since, gone)
         if self._finder is not None:
-            decided = offers["cycle"] - timing(self._config).offer
+            decided = offers["cycle"] - timing(self._config).resident_offer
             found = self._finder.stretches(rows, decided, offers["sm"], gone)
             self._note(found, self._finder.cycle)
 

@@ -16,13 +16,10 @@ RATE: Final = 0
 FIRST_RESOURCE: Final = 1
 RECLAIM: Final = FIRST_RESOURCE + len(RESOURCES)
 ORDER: Final = RECLAIM + 1
-PLACES: Final = RECLAIM + 2
-#: Distance of the launch path behind reclaim: what is compiled does not know the number itself.
-PATH_BEHIND: Final = 3
-PATH: Final = RECLAIM + PATH_BEHIND
-ARRIVALS: Final = RECLAIM + 4
-WAITS: Final = RECLAIM + 5
-NOTHING_LEFT: Final = RECLAIM + 6
+PATH: Final = RECLAIM + 2
+ARRIVALS: Final = RECLAIM + 3
+WAITS: Final = RECLAIM + 4
+NOTHING_LEFT: Final = RECLAIM + 5
 #: Rows of the stretches that are found.
 START: Final = 0
 LIMIT: Final = 1
@@ -36,8 +33,8 @@ WITH_ROOM: Final = 3
 GONE: Final = 4
 EARLIER_SM: Final = 5
 EARLIER_CYCLE: Final = 6
-#: Cycles after a decision in which its SM's port is not open.
-SHUT: Final = 2
+#: Cycles after a pick in which its SM gets no block.
+SHUT: Final = 4
 
 
 @inlined
@@ -78,7 +75,6 @@ def shortest(short: Integers, sms: int) -> int:
 @compiled
 def walk(
     heads: Integers,
-    known: Integers,
     numbers: Integers,
     firsts: Integers,
     decided: Integers,
@@ -100,10 +96,9 @@ def walk(
 
     Parameters
     ----------
-    heads, known, numbers : array of int64
+    heads, numbers : array of int64
         Of each launch that had blocks, in order: first cycle as the head, or `NONE` if it goes on
-        from the call before; first cycle in which the dispatcher knows what fits beside another
-        launch; and its row among all launches.
+        from the call before; and its row among all launches.
     firsts : array of int64
         Its first block; one element more says how many blocks there are.
     decided, sms : array of int64
@@ -136,7 +131,6 @@ def walk(
     count, gone = 0, 0
     chips = len(free)
     reclaim = FIRST_RESOURCE + takes.shape[1]
-    path = reclaim + PATH_BEHIND
     short, rooms = work[:, :-1], work[:chips, -1]
     cycle, with_room = stand[CYCLE], stand[WITH_ROOM]
     last_sm, last_cycle = stand[LAST_SM], stand[LAST_CYCLE]
@@ -167,8 +161,6 @@ def walk(
                 shut |= earlier_cycle >= cycle - SHUT and rooms[earlier_sm] == 1
                 if with_room > 0 and shut:
                     limit, change = RATE, cycle + 1
-                elif with_room > 0 and cycle < known[i]:
-                    limit, change = path, min(change, known[i])
                 elif with_room > 0:
                     limit = reclaim
                 else:

@@ -16,7 +16,6 @@ LIMITS: Final = (
     *RESOURCES,
     "reclaim",
     "order",
-    "places",
     "path",
     "arrivals",
     "waits",
@@ -28,7 +27,6 @@ LABELS: Final = {
     **{resource.name: resource.label for resource in SM_RESOURCES},
     "reclaim": "reclaim",
     "order": "stream order",
-    "places": "resident places",
     "path": "launch path",
     "arrivals": "arrivals",
     "waits": "event waits",
@@ -44,9 +42,8 @@ class _Waits:
 
     Attributes
     ----------
-    since, head, known : int
-        First cycles in which it is the next one, in which it is the head, and in which it is known
-        what fits beside the launch of the other place.
+    since, head : int
+        First cycles in which it is the next one, and in which it is the head.
     until : tuple of tuple of int
         (limit, first cycle in which it holds no longer, the launch waited for), in the order in
         which the limits are asked.
@@ -54,7 +51,6 @@ class _Waits:
 
     since: int
     head: int
-    known: int
     until: tuple[tuple[int, int, int], ...]
 
 
@@ -157,11 +153,9 @@ class LimitFinder:
     def __init__(self, launches: Launches, config: Config):
         sizes = np.array(list(capacities(config).values()), np.int64)
         self._launches, self._timing = launches, timing(config)
-        self._most = fits(launches.takes, config)
         # Of each stream the launch that was there last.
         self._by_stream: dict[int, int] = {}
         self._row = NEVER
-        self._known = 0
         self._gone = Gone(*(np.zeros(0, np.int64) for _ in range(3)))
         self._free = np.tile(sizes, (config.sms, 1))
         self._work = np.zeros((config.sms + 1, len(sizes) + 1), np.int64)
@@ -187,8 +181,7 @@ class LimitFinder:
             Their rows: first cycle; number of the limit in `LIMITS`; row of the launch that is
             next, whose block could not be placed, or was; and row of the launch that it waits
             for. Under ``waits`` this is the one of another stream that ends last, under ``order``
-            the one before it in its stream, under ``places`` the one whose place it gets, else
-            itself; `NEVER` if there is none.
+            the one before it in its stream, else itself; `NEVER` if there is none.
         """
         # Numba's import takes a while.
         from warploom_sim.replay.analysis import limit_walk
@@ -198,20 +191,18 @@ class LimitFinder:
             return np.zeros((4, 0), np.int64)
         firsts = np.flatnonzero(np.diff(rows, prepend=NEVER))
         before: list[tuple[int, int, int, int]] = []
-        heads, known = [], []
+        heads = []
         for first in firsts.tolist():
             row, head = int(rows[first]), NEVER
             if row != self._row:
                 since = int(decided[first - 1]) + 1 if first else self.cycle
                 wait = self._wait(row, since, int(decided[first]))
                 before += [(start, limit, row, by) for start, limit, by in _before_head(wait)]
-                head, self._known, self._row = wait.head, wait.known, row
+                head, self._row = wait.head, row
             heads.append(head)
-            known.append(self._known)
         out = np.zeros((3, 4 * len(rows) + 2 * (len(firsts) + len(self._gone.cycle))), np.int64)
         count = limit_walk.walk(
             np.array(heads, np.int64),
-            np.array(known, np.int64),
             rows[firsts],
             np.append(firsts, len(rows)).astype(np.int64),
             decided,
@@ -243,31 +234,18 @@ class LimitFinder:
             return 0
         return int(self._launches.left[row]) if self._launches.left[row] != NEVER else _LATER
 
-    def _handed_before(self, row: int) -> tuple[int, int]:
-        """Return which launches leave the two places last that were handed over before one."""
-        resident, left = self._launches.resident, self._launches.left
-        earlier = np.flatnonzero((resident != NEVER) & (resident < resident[row]))
-        if len(earlier) > 2:
-            last = np.where(left[earlier] == NEVER, _LATER, left[earlier])
-            earlier = earlier[np.argpartition(last, -2)[-2:]]
-        waited, beside = sorted([NEVER, NEVER, *earlier.tolist()], key=self._left)[-2:]
-        return waited, beside
-
     def _wait(self, row: int, since: int, decided: int) -> _Waits:
         """Return how long a launch waited for what that is the next one from a cycle on."""
-        from warploom_sim.replay.analysis.limit_walk import ARRIVALS, ORDER, PATH, PLACES, WAITS
+        from warploom_sim.replay.analysis.limit_walk import ARRIVALS, ORDER, PATH, WAITS
 
         launches, t = self._launches, self._timing
         stream = int(launches.stream[row])
         before = self._by_stream.get(stream, NEVER)
-        waited, beside = self._handed_before(row)
-        resident = int(launches.resident[row]) - 1
-        # The walk of a launch that was put back may last longer. The SMs are empty then, and until
-        # `known` the limit is the launch path in either case.
-        given = max(resident + t.stage, since, self._left(before) + 1)
-        head = min(given + t.change, decided)
-        known = resident + t.fit_table + 2 * int(self._most[row])
-        known += int(self._most[beside]) if self._left(beside) > given else 0
+        # A launch that was killed, or whose blocks others have overtaken, is active later than it
+        # might be first: until its next pick the limit is the launch path.
+        first_pick = t.resident_first_offer - t.resident_offer
+        given = max(int(launches.resident[row]) - 1 + first_pick, since, self._left(before) + 1)
+        head = min(given, decided)
         arrival = int(launches.arrival[row])
         ends = {other: int(launches.end[other]) for other in launches.awaits[row]}
         awaited = max(ends, key=lambda other: ends[other], default=NEVER)
@@ -276,11 +254,10 @@ class LimitFinder:
             (ARRIVALS, arrival if arrival > 1 else 0, row),
             (WAITS, ends.get(awaited, 0), awaited),
             (ORDER, self._left(before), before),
-            (PLACES, self._left(waited), waited),
             (PATH, head, row),
         )
         self._by_stream[stream] = row
-        return _Waits(since, head, known, until)
+        return _Waits(since, head, until)
 
 
 def _before_head(wait: _Waits) -> list[tuple[int, int, int]]:

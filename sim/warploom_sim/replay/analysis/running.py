@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-import numpy as np
-
 from warploom_golden.replay.event_model import Events, Piece, joined
 from warploom_sim.replay.analysis.block_walk import BlockWalk
 from warploom_sim.replay.analysis.limits import Waits
@@ -15,14 +13,15 @@ from warploom_sim.replay.replay_columns import (
     launch_columns,
     no_figures,
     places_left,
+    transfers,
 )
 from warploom_sim.replay.replay_figures import cycles
 from warploom_sim.replay.replay_result import occupancy
 from warploom_sim.replay.replay_rows import Launches
-from warploom_spec import STALL_CAUSES, Config, LaunchDescriptor, timing
+from warploom_spec import STALL_CAUSES, Config, LaunchDescriptor
 
 #: Kinds of events of which there are a few for each launch: they are kept.
-KEPT: Final = ("answers", "decisions", "words", "put_back", "ended")
+KEPT: Final = ("answers", "decisions", "starts", "killed", "ended")
 
 
 class RunningFigures:
@@ -77,8 +76,7 @@ class RunningFigures:
         """Note what happened to launches."""
         rows = self._walk.answer(events)
         if self._given[3] is None:
-            answered = events.tables["answers"]["cycle"].astype(np.int64)
-            self._live.arrival[rows] = answered - (timing(self._config).launch_check + 1)
+            self._live.arrival[rows] = transfers(events.tables["answers"], self._config)
         tickets, since = self._residences.stand(events.tables)
         self._live.resident[self._walk.rows_of(tickets)] = since
         ended = events.tables["ended"]

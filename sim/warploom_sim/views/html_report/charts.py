@@ -27,7 +27,6 @@ STYLES: Final[dict[str, tuple[str, str]]] = {
     "barriers": ("#f2d9a0", "xxxx"),
     "reclaim": ("#4f8a8b", "...."),
     "order": ("#c4dcf2", ""),
-    "places": ("#b9a7d6", "----"),
     "path": ("#8a8f98", ""),
     "arrivals": ("#c9ced6", "||||"),
     "waits": ("#6d9f5b", "++++"),

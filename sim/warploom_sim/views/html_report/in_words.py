@@ -14,7 +14,6 @@ _MEANS: Final = {
     "rate": "a block is placed in each cycle, and no policy does more",
     "reclaim": "room is there, but not given back yet: a report takes {returns} cycles{in_order}",
     "order": "the next launch waits for the last blocks of the one before it",
-    "places": "both resident places are taken by launches whose last blocks run",
     "path": "the next launch is on its way: checked, its indices looked up, handed over",
     "arrivals": "no launch has arrived",
     "waits": "the next launch waits for a launch of another stream",
@@ -36,7 +35,7 @@ def blocked_sentences(replay: Replay, shares: Mapping[str, float]) -> list[str]:
     ranked_first = [name for name in ranked if shares[name] >= _LEAST] or ranked[:1]
     in_order = replay.config.reclaim == "in_order"
     words = {
-        "returns": str(timing(replay.config).returns),
+        "returns": str(timing(replay.config).resident_returns),
         "in_order": ", and waits for all earlier blocks (in order)" if in_order else "",
     }
     return [f"{_share(name, shares, words)}." for name in ranked_first]
