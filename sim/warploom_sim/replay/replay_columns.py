@@ -154,8 +154,8 @@ class Residences:
             if ticket:
                 self._residents[stream] = ticket
             found.append((self._residents[stream], cycle if ticket else NEVER))
-        rows = np.array(found, np.int64).reshape(-1, 2)
-        return rows[:, 0].astype(np.uint64), rows[:, 1]
+        pairs = np.array(found, np.int64).reshape(-1, 2)
+        return pairs[:, 0].astype(np.uint64), pairs[:, 1]
 
 
 def places_left(ended: Table) -> Integers:

@@ -13,6 +13,7 @@ from warploom_golden.replay.replay_source import Waits
 from warploom_golden.replay.residents.launches import SentLaunch
 from warploom_golden.replay.residents.path import ResidentPath
 from warploom_spec import LaunchDescriptor
+from warploom_spec.queue_packets import WAIT_BITS
 
 #: From the cycle in which a record is popped to the first one in which its source knows it.
 _KNOWN: Final = 2
