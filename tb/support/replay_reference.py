@@ -12,8 +12,18 @@ import numpy as np
 from warploom_golden.launch import LaunchPath
 from warploom_golden.replay.event_model import Events
 from warploom_golden.replay.event_tables import Table
-from warploom_sim.replay.bench.records import STALLS, record_packets
-from warploom_spec import BlockStatus, Config, LaunchDescriptor, Packet, layouts, queue_packets
+from warploom_golden.replay.replay_source import Waits
+from warploom_spec import (
+    RESOURCES,
+    BlockStatus,
+    Config,
+    LaunchDescriptor,
+    Packet,
+    layouts,
+    queue_packets,
+    resident_packets,
+)
+from warploom_spec.queue_packets import FINAL_RECORD_WORDS
 
 WORD = 0xFFFF_FFFF
 #: Cycles after the last record, above the warps of two blocks, whose indices may still be written.
@@ -49,7 +59,7 @@ class SmCore:
         self.progress = 0
         # By slot: cycles that a killed block still has. Its target is not known before.
         self.ending: dict[int, int] = {}
-        # By slot: target, place, status, warps.
+        # By slot: target, stream, status, warps.
         self.blocks: dict[int, tuple[int, int, BlockStatus, int]] = {}
         self.load = 0
 
@@ -74,7 +84,7 @@ class SmCore:
     def take(
         self,
         slot: int,
-        place: int,
+        stream: int,
         length: int,
         warps: int,
         recorded: int,
@@ -82,57 +92,55 @@ class SmCore:
     ) -> None:
         """Take a block, whose report says ``status`` unless it is killed."""
         work = max(4 * 65536, length * self.rate(recorded))
-        self.blocks[slot] = self.progress + work, place, status, warps
+        self.blocks[slot] = self.progress + work, stream, status, warps
 
     def kill(self, level: int) -> None:
-        """End the blocks of killed places that are not due."""
-        for slot, (target, place, _, warps) in self.blocks.items():
-            if level >> place & 1 and target > self.progress and slot not in self.ending:
-                self.blocks[slot] = target, place, BlockStatus.KILLED, warps
+        """End the blocks of killed streams that are not due."""
+        for slot, (target, stream, _, warps) in self.blocks.items():
+            if level >> stream & 1 and target > self.progress and slot not in self.ending:
+                self.blocks[slot] = target, stream, BlockStatus.KILLED, warps
                 self.ending[slot] = self.report_time
         self._end_killed()
 
-    def send(self, taken: int | None, silent: bool = False) -> tuple[int, int, BlockStatus] | None:
-        """Return slot, place and status of the block that is reported in this cycle.
+    def send(
+        self, taken: int | None, *, ready: bool = True, silent: bool = False
+    ) -> tuple[tuple[int, int, BlockStatus] | None, bool]:
+        """Return slot, stream and status of the block at the port, and whether it is reported.
 
         The block that was ``taken`` in this cycle, by its slot, slows no one down in it. A
         ``silent`` SM reports nothing.
         """
-        ready = [
+        due = [
             (block[0], slot)
             for slot, block in self.blocks.items()
             if block[0] <= self.progress and slot not in self.ending
         ]
-        sent = None
-        if ready and not silent:
-            _, slot = min(ready)
-            _, place, status, _ = self.blocks.pop(slot)
-            sent = slot, place, status
+        waits = None
+        if due and not silent:
+            _, slot = min(due)
+            _, stream, status, _ = self.blocks[slot]
+            waits = slot, stream, status
+            if ready:
+                del self.blocks[slot]
         held = (block[3] for slot, block in self.blocks.items() if slot != taken)
         self.load = sum(held)
-        return sent
+        return waits, waits is not None and ready
 
 
 class Aborter:
-    """The source of ABORTs: kills launches after a block that their seed says.
-
-    It sees the ports alone: launch words, offers that are taken, `abort`.
-    """
+    """The source of ABORTs: kills launches after a block that their seed says."""
 
     def __init__(self, seed: int, every: int | None):
         self.seed, self.every = seed, every
         self.waiting: list[int] = []
 
-    def take(self, words: Mapping[str, int], offer: Mapping[str, int]) -> None:
-        """Look at an offer; the ABORT is valid from the next cycle on."""
-        launch = words["code"]
-        if not self.every or not launch or launch % self.every:
+    def take(self, launch: LaunchDescriptor, ticket: int, block: int) -> None:
+        """Look at an offered block; the ABORT is valid from the next cycle on."""
+        if not self.every or not launch.code or launch.code % self.every:
             return
-        blocks = words["gx"] * words["gy"] * words["gz"]
-        last = mix(mix(self.seed ^ launch)) * blocks >> 32
-        row = offer["by"] + words["gy"] * offer["bz"]
-        if offer["bx"] + words["gx"] * row == last:
-            self.waiting.append(words["ticket"])
+        gx, gy, gz = launch.grid
+        if block == mix(mix(self.seed ^ launch.code)) * gx * gy * gz >> 32:
+            self.waiting.append(ticket)
 
 
 class Replay:
@@ -149,16 +157,18 @@ class Replay:
         kill_every: int | None = None,
         knee: int | None = None,
         arrivals: Sequence[int] | None = None,
+        waits: Waits | None = None,
     ):
         self.arrivals = arrivals or [0] * len(launches)
+        self.pairs = waits.pairs if waits else [()] * len(launches)
         self.launches, self.config, self.seed = launches, config, seed
         self.model = LaunchPath(config)
         self.sms = [SmCore(knee) for _ in range(config.sms)]
         self.aborter = Aborter(seed, kill_every)
-        self.rows: dict[str, list[dict[str, int]]] = {kind: [] for kind in record_packets(config)}
-        self.words = [0, 0]
-        self.sent = 0
-        self.accepted = 0
+        self.rows: dict[str, list[dict[str, int]]] = {}
+        self.record: dict[int, int] = {}
+        self.tickets: dict[int, int] = {}
+        self.answered = self.sent = self.accepted = 0
         self.seen: Counter[str] = Counter()
 
     def run(self) -> Events:
@@ -166,46 +176,47 @@ class Replay:
         for cycle in range(LIMIT):
             inputs = self._inputs(cycle)
             outputs = self.model.outputs(inputs)
-            if inputs["launch__valid"]:
-                # A register's value: without room the source sends nothing in this cycle.
-                priority = self.launches[self.sent].priority
-                if not (outputs["room"] or 0) >> priority & 1:
-                    inputs |= {"launch__valid": 0, "launch__payload": 0}
+            if self._may_send(cycle, outputs):
+                inputs["launch__valid"] = 1
+                inputs["launch__payload"] = self._pack(self.sent)
+                self.sent += 1
             # Offers and `kill` are registers: an SM answers in the cycle in which it sees them.
             self._run_sms(cycle, inputs, outputs)
-            outputs = self.model.outputs(inputs)
-            self._see(cycle, inputs, outputs)
+            self._see(cycle, self.model.outputs(inputs))
             self.model.tick(inputs)
-            answered = len(self.rows["answers"]) == len(self.launches)
-            rest += answered and len(self.rows["ended"]) == self.accepted
+            ended = len(self.rows.get("ended", ())) == self.accepted
+            rest += self.answered == len(self.launches) and ended
             if rest == DRAIN + 2 * self.config.max_warps:
-                return Events(self._tables(), {name: outputs[name] or 0 for name in STALLS})
+                stalls = {f"stall_{cause}": 0 for cause in ("order", *RESOURCES, "offer")}
+                return Events(self._tables(), {name: outputs.get(name) or 0 for name in stalls})
         raise AssertionError(f"not over after {LIMIT} cycles")
 
+    def _may_send(self, cycle: int, outputs: Mapping[str, int | None]) -> bool:
+        if cycle < 1 or self.sent == len(self.launches) or self.arrivals[self.sent] > cycle:
+            return False
+        room = (outputs["room"] or 0) >> self.launches[self.sent].priority & 1
+        return bool(room and outputs["records_left"] and outputs["launch__ready"])
+
     def _inputs(self, cycle: int) -> dict[str, int]:
-        config = self.config
-        left = cycle >= 1 and self.sent < len(self.launches)
-        sending = left and self.arrivals[self.sent] <= cycle
-        inputs = {
-            "launch__valid": int(sending),
-            "launch__payload": self._pack(self.launches[self.sent]) if sending else 0,
-            "enable": (1 << config.sms) - 1,
+        ports = ("launch", "command", "abort", "clear_stream", "order_swap", "read")
+        inputs = {f"{port}__{part}": 0 for port in ports for part in ("valid", "payload")}
+        inputs |= {
+            "enable": (1 << self.config.sms) - 1,
             **dict.fromkeys(("pop", "data__ready"), 1),
-            **dict.fromkeys(("tables", "command", "clear_stream", "launch_timeout"), 0),
-            **dict.fromkeys(("soft_reset_active", "restart"), 0),
-            **dict.fromkeys(("order_table__valid", "order_table__payload"), 0),
-            **dict.fromkeys(("read__valid", "read__payload"), 0),
+            **dict.fromkeys(("tables", "launch_timeout", "soft_reset_active", "restart"), 0),
             "abort__valid": int(bool(self.aborter.waiting)),
             "abort__payload": next(iter(self.aborter.waiting), 0),
         }
-        for number in range(config.sms):
-            inputs[f"offer__{number}__ready"] = 1
+        for number in range(self.config.sms):
             inputs[f"report__{number}__valid"] = inputs[f"report__{number}__payload"] = 0
         return inputs
 
-    def _pack(self, launch: LaunchDescriptor) -> int:
-        """Return a launch at the port; it waits for nothing."""
-        packet, values = queue_packets.queued_launch(self.config), launch.values(self.config)
+    def _pack(self, number: int) -> int:
+        """Return a launch at the port."""
+        packet = queue_packets.queued_launch(self.config)
+        values = self.launches[number].values(self.config)
+        for k, (stream, count) in enumerate(self.pairs[number]):
+            values |= {f"wait{k}_valid": 1, f"wait{k}_stream": stream, f"wait{k}_count": count}
         return packet.pack({field.name: values.get(field.name, 0) for field in packet.present})
 
     def _run_sms(
@@ -215,95 +226,99 @@ class Replay:
         if inputs["abort__valid"] and outputs["abort__ready"]:
             self.aborter.waiting.pop(0)
         kill = outputs["kill"] or 0
-        self.seen["both killed"] += kill == 3
-        for place in range(2):
-            self._note_words(cycle, place, outputs[f"words__{place}"] or 0)
+        self.seen["both killed"] += kill.bit_count() > 1
+        offered = (outputs["offer"] or 0).bit_length() - 1
         for number, sm in enumerate(self.sms):
             taken = None
             sm.begin(cycle)
-            if outputs[f"offer__{number}__valid"]:
-                offer = self._take(cycle, number, outputs[f"offer__{number}__payload"] or 0)
-                self.seen["taken while killed"] += kill >> offer["place"] & 1
-                taken = offer["slot"]
+            if number == offered:
+                block = self._take(cycle, number, outputs)
+                self.seen["taken while killed"] += kill >> block["stream"] & 1
+                taken = block["slot"]
             sm.kill(kill)
-            sent = sm.send(taken)
-            if sent is None:
-                continue
-            slot, place, status = sent
-            self.seen["ok while killed"] += kill >> place & 1 and status == BlockStatus.OK
-            self.seen["reported when taken"] += slot == taken
-            row = {"slot": slot, "status": int(status)}
-            inputs[f"report__{number}__valid"] = 1
-            inputs[f"report__{number}__payload"] = layouts.block_report(self.config).pack(row)
-            self.rows["reports"].append({"cycle": cycle, "sm": number, **row})
+            ready = bool(outputs[f"report__{number}__ready"])
+            waits, sent = sm.send(taken, ready=ready)
+            if waits is not None:
+                row = {"slot": waits[0], "status": int(waits[2])}
+                inputs[f"report__{number}__valid"] = 1
+                inputs[f"report__{number}__payload"] = layouts.block_report(self.config).pack(row)
+            if sent:
+                slot, stream, status = waits
+                self.seen["ok while killed"] += kill >> stream & 1 and status == BlockStatus.OK
+                self.seen["reported when taken"] += slot == taken
+                self._note("reports", cycle, {"sm": number, **row})
 
-    def _see(
-        self, cycle: int, inputs: Mapping[str, int], outputs: Mapping[str, int | None]
-    ) -> None:
+    def _note(self, kind: str, cycle: int, row: Mapping[str, int]) -> None:
+        self.rows.setdefault(kind, []).append({"cycle": cycle, **row})
+
+    def _see(self, cycle: int, outputs: Mapping[str, int | None]) -> None:
         config = self.config
 
-        def note(kind: str, packet: Packet, payload: int | None, **more: int) -> None:
-            assert payload is not None
-            self.rows[kind].append({"cycle": cycle, **more, **packet.unpack(payload)})
+        def unpacked(packet: Packet, port: str) -> dict[str, int]:
+            fields = packet.unpack(outputs[port] or 0)
+            fields.pop("valid", None)
+            return fields
 
-        self.sent += inputs["launch__valid"]
-        pulses = {
-            "answers": ("answer", queue_packets.queue_answer(config)),
-            "ended": ("record", queue_packets.final_record(config)),
-            "put_back": ("put_back", queue_packets.put_back(config)),
-            "timeline": ("timeline", queue_packets.timeline_step(config)),
-        }
-        for kind, (port, pulse) in pulses.items():
-            if outputs[port]:
-                note(kind, pulse, outputs[port])
         if outputs["answer"]:
-            self.accepted += self.rows["answers"][-1]["ticket"] != 0
+            answer = unpacked(queue_packets.queue_answer(config), "answer")
+            self._note("answers", cycle, answer)
+            if answer["ticket"]:
+                self.accepted += 1
+                self.tickets[answer["ticket"]] = self.answered
+            self.answered += 1
+        if outputs["killed"]:
+            self._note("killed", cycle, unpacked(queue_packets.queue_stream(config), "killed"))
+        if outputs["timeline"]:
+            step = unpacked(queue_packets.timeline_step(config), "timeline")
+            self._note("timeline", cycle, step)
+        word = resident_packets.record_word(config).unpack(outputs["record"] or 0)
+        if word["valid"]:
+            self._see_word(cycle, word)
         decision = layouts.index_decision(config)
-        if outputs["decided_valid"]:
-            note("decisions", decision, outputs["decided"])
-        if outputs["done_valid"]:
-            note("done", decision, outputs["done"])
+        for kind, port in (("decisions", "decided"), ("done", "done")):
+            if outputs[f"{port}_valid"]:
+                self._note(kind, cycle, unpacked(decision, port))
         if outputs["written_valid"]:
-            note("warps", layouts.packed_warp(config), outputs["written"])
+            self._note("warps", cycle, unpacked(layouts.packed_warp(config), "written"))
         for source, port in enumerate(("dispatch_error", "index_error")):
             error = layouts.error_record(config).unpack(outputs[port] or 0)
             if error.pop("valid"):
-                self.rows["errors"].append({"cycle": cycle, "source": source, **error})
+                self._note("errors", cycle, {"source": source, **error})
 
-    def _note_words(self, cycle: int, place: int, words: int) -> None:
-        """Note a place's launch words in the cycle in which they change."""
-        if words != self.words[place]:
-            fields = layouts.launch_words(self.config).unpack(words)
-            self.rows["words"].append({"cycle": cycle, "place": place, **fields})
-        self.words[place] = words
+    def _see_word(self, cycle: int, word: Mapping[str, int]) -> None:
+        self.record[word["word"]] = word["data"]
+        if word["last"]:
+            words = [self.record.get(k, 0) for k in range(FINAL_RECORD_WORDS)]
+            layout = queue_packets.final_record_words(self.config)
+            self._note("ended", cycle, layout.unpack(words))
+            self.record.clear()
 
-    def _take(self, cycle: int, number: int, payload: int) -> dict[str, int]:
+    def _take(self, cycle: int, number: int, outputs: Mapping[str, int | None]) -> dict[str, int]:
         """Take an offer; return its fields."""
-        offer = layouts.block_offer(self.config).unpack(payload)
-        words = layouts.launch_words(self.config).unpack(self.words[offer["place"]])
-        place = offer["bx"], offer["by"], offer["bz"]
+        block = resident_packets.resident_block(self.config).unpack(outputs["block"] or 0)
+        words = layouts.launch_words(self.config).unpack(outputs["words"] or 0)
+        place = block["bx"], block["by"], block["bz"]
         length = block_length(self.seed, words["code"], words["arguments"], place)
         self.sms[number].take(
-            offer["slot"], offer["place"], length, words["warps"], words["address_space"]
+            block["slot"], block["stream"], length, words["warps"], words["address_space"]
         )
-        self.aborter.take(words, offer)
-        self.rows["offers"].append(
-            {"cycle": cycle, "sm": number, "ticket": words["ticket"], **offer}
-        )
-        return offer
+        launch = self.launches[self.tickets[words["ticket"]]]
+        self.aborter.take(launch, words["ticket"], block["block_number"])
+        names = ("stream", "slot", "bx", "by", "bz", "block_number", "index_address")
+        row = {name: block[name] for name in names} | {"ticket": words["ticket"]}
+        self._note("offers", cycle, {"sm": number, **row})
+        return block
 
     def _tables(self) -> dict[str, Table]:
         return {
-            kind: {
-                field.name: _column([row[field.name] for row in self.rows[kind]], field.bits)
-                for field in packet.present
-            }
-            for kind, packet in record_packets(self.config).items()
+            kind: {name: _column([row[name] for row in rows]) for name in rows[0]}
+            for kind, rows in self.rows.items()
         }
 
 
-def _column(values: Sequence[int], bits: int) -> np.ndarray:
-    if bits <= 64:
+def _column(values: Sequence[int]) -> np.ndarray:
+    if max(values) < 1 << 64:
         return np.array(values, np.uint64)
+    bits = max(values).bit_length()
     words = [[value >> low & (1 << 64) - 1 for low in range(0, bits, 64)] for value in values]
     return np.array(words, np.uint64).reshape(len(values), -(-bits // 64))

@@ -149,7 +149,7 @@ class Indices:
         if self._asked is None:
             return False
         since, address, block, count = self._asked
-        if cycle < since + self._timing.filter_lookup + 1:
+        if cycle < since + self._timing.filter_lookup:
             return False
         return self.filter.needs_release(cycle, address, block, count)
 

@@ -137,7 +137,9 @@ class ResidentPath:
     @property
     def may_send(self) -> bool:
         """Whether a launch may transfer in this cycle, but for `has_room`."""
-        return self.queue.may_send and self._checks.wake > self.cycle
+        # LaunchCheck stands still while a launch at its output is not taken.
+        moves = self._checks.wake > self.cycle or self.queue.takes_checked
+        return self.queue.may_send and moves
 
     def has_room(self, priority: int) -> bool:
         """Whether a priority has a free entry in this cycle."""
@@ -264,19 +266,21 @@ class ResidentPath:
 
     def _launch_inputs(self, inputs: dict[str, int]) -> SentLaunch | None:
         """Set what comes with launches; return the one that transfers at ``checked``."""
-        cycle = self.cycle
+        cycle, word = self.cycle, self._checks.output(self.cycle)
+        taken = None
+        if word is not None:
+            inputs["checked__valid"], inputs["checked__payload"] = 1, word
+            self._stay_awake(cycle)
+            if self.queue.takes_checked:
+                taken = self._checks.take(cycle)
         if self._sent is not None:
+            # It enters behind those that have stood still up to now.
             priority = self._sent.descriptor.priority
             inputs["sent"] = self._ports.sent.pack({"valid": 1, "priority": priority})
             self._checks.send(cycle, self._sent)
             self._sent = None
             self._stay_awake(cycle)
-        word = self._checks.output(cycle)
-        if word is None:
-            return None
-        inputs["checked__valid"], inputs["checked__payload"] = 1, word
-        self._stay_awake(cycle)
-        return self._checks.take(cycle) if self.queue.takes_checked else None
+        return taken
 
     def _host_inputs(self, inputs: dict[str, int]) -> None:
         """Set what a host lets stand at the ports of commands and ABORTs."""
