@@ -105,9 +105,7 @@ def test_a_silent_sm_is_lost_and_fails_the_launch():
     assert [(fate, code) for _, _, fate, code in ends] == [(Fate.FAILED, ErrorCode.SM_LOST)]
 
 
-@pytest.mark.parametrize(
-    ("policy", "reclaim"), thorough_but([MODES[0], MODES[7]], MODES)
-)
+@pytest.mark.parametrize(("policy", "reclaim"), thorough_but([MODES[0], MODES[7]], MODES))
 def test_equals_the_cycle_model(policy, reclaim, seed):
     config = replace(TINY, policy=policy, reclaim=reclaim)
     for n in range(4):

@@ -316,6 +316,35 @@ class Replay:
         }
 
 
+def difference(reference: Events, model: Events) -> str | None:
+    """Return the first difference, or None: only the reference's columns count."""
+    for kind in {
+        *reference.tables,
+        *(k for k, table in model.tables.items() if len(table["cycle"])),
+    }:
+        if kind == "starts":
+            # No port of the whole says it.
+            continue
+        if kind not in reference.tables:
+            return f"{kind}: the model has some, and the reference none"
+        for name, column in reference.tables[kind].items():
+            other = model.tables[kind][name]
+            if len(column) != len(other):
+                return f"{kind}: {len(column)} in the reference, {len(other)} in the model"
+            rows, others = column.reshape(len(column), -1), other.reshape(len(other), -1)
+            # A wide column has as many words as its highest value needs.
+            wide = rows.shape[1]
+            unequal = (rows != others[:, :wide]).any(axis=1) | others[:, wide:].any(axis=1)
+            if unequal.any():
+                k = int(unequal.argmax())
+                return (
+                    f"{kind} {k}: {name} is {column[k]} in the reference, {other[k]} in the model"
+                )
+    if reference.stalls != model.stalls:
+        return f"stalls: {reference.stalls} in the reference, {model.stalls} in the model"
+    return None
+
+
 def _column(values: Sequence[int]) -> np.ndarray:
     if max(values) < 1 << 64:
         return np.array(values, np.uint64)

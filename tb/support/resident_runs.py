@@ -1,8 +1,7 @@
 """One script of launches, holds and stops for ResidentDispatcher's two models, and what they do."""
 
 from collections import defaultdict
-from dataclasses import dataclass, field, replace
-from math import prod
+from dataclasses import dataclass, field
 
 import numpy as np
 
