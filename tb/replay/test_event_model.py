@@ -16,7 +16,7 @@ from warploom_golden.replay import event_model
 from warploom_golden.replay.event_constants import PREDICTED_POLICIES
 from warploom_golden.replay.event_model import Events
 from warploom_golden.replay.kills import kill_block
-from warploom_golden.replay.replay_source import Waits
+from warploom_golden.replay.waits import Waits
 from warploom_spec import Config, LaunchDescriptor, WarploomError, preset
 from warploom_spec.config import RECLAIMS
 from warploom_spec.queue import FinalFate

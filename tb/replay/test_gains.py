@@ -16,7 +16,7 @@ from warploom_golden.replay.event_constants import PREDICTED_POLICIES
 from warploom_golden.replay.event_front import judge
 from warploom_golden.replay.gains import Gain, Workload, find_gains, run_line, run_queue
 from warploom_golden.replay.machine import RELAXATIONS, SPEED, Machine, parts, relaxed, together
-from warploom_golden.replay.replay_source import Waits
+from warploom_golden.replay.waits import Waits
 from warploom_spec import RESOURCES, Config, LaunchDescriptor, WarploomError, capacities, preset
 from warploom_spec.config import RECLAIMS
 

@@ -11,7 +11,7 @@ from warploom_golden.replay import event_dispatcher, event_model
 from warploom_golden.replay.event_constants import NEVER
 from warploom_golden.replay.event_model import Events
 from warploom_golden.replay.kills import kill_block
-from warploom_golden.replay.replay_source import Waits
+from warploom_golden.replay.waits import Waits
 from warploom_spec import Config, LaunchDescriptor, preset
 from warploom_spec.queue import FinalFate
 

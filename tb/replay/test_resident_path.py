@@ -8,7 +8,7 @@ import pytest
 
 from tb.support.plain_residents import plain_ends
 from warploom_golden.replay.event_constants import NEVER
-from warploom_golden.replay.replay_source import Waits
+from warploom_golden.replay.waits import Waits
 from warploom_golden.replay.residents.launches import SentLaunch
 from warploom_golden.replay.residents.path import NoEventLeft, ResidentPath
 from warploom_golden.replay.residents.source import ReplaySource, UnorderedSource
@@ -25,11 +25,13 @@ def graph(rng, count=40, streams=6, length=(2000, 9000)):
     """Return random launches, and pairs that wait for earlier ones of other streams."""
     launches, pairs, seen = [], [], Counter()
     for number in range(count):
-        stream = rng.randrange(streams)
+        stream, threads = rng.randrange(streams), rng.choice((32, 128, 256))
         launches.append(
             LaunchDescriptor(
                 grid=(rng.randint(1, 12), rng.randint(1, 3), 1),
-                block=(rng.choice((32, 128, 256)), 1, 1),
+                block=(threads, 1, 1),
+                # No two shapes overlap: none is held up.
+                index_address={32: 0, 128: 8, 256: 16}[threads],
                 warp_registers=rng.choice((1, 4)),
                 stream=stream,
                 priority=stream % 3,
@@ -156,8 +158,10 @@ def test_sleep_changes_nothing(seed):
         path = ResidentPath(CONFIG, seed=3, log=1 << 13, dense=dense)
         waits = Waits(pairs, [()] * len(launches))
         source = Commander(launches, path, waits, random.Random(seed), until=2_000)
-        finished(path, source)
+        # A model that never sleeps never ends by itself.
+        path.run(source, until=30_000)
         found.append((path.log, path.dispatcher.offers.tolist(), path.dispatcher.stalls))
+    assert len(found[0][0].records) >= 12
     assert found[0] == found[1]
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from warploom_golden.launch import LaunchPath
 from warploom_golden.replay.event_model import Events
 from warploom_golden.replay.event_tables import Table
-from warploom_golden.replay.replay_source import Waits
+from warploom_golden.replay.waits import Waits
 from warploom_spec import (
     RESOURCES,
     BlockStatus,

@@ -9,9 +9,10 @@ from warploom_golden.replay.event_dispatcher import End, EventDispatcher
 from warploom_golden.replay.event_front import EventFront, Waiting
 from warploom_golden.replay.event_state import Integers
 from warploom_golden.replay.machine import Machine
-from warploom_golden.replay.queued_ahead import QueuedAhead
 from warploom_spec import Config, Fate, LaunchDescriptor
 
+#: Launches that are resident at once.
+PLACES: Final = 2
 #: Offers, or reports, of which a piece is made.
 PIECE: Final = 1 << 17
 
@@ -36,7 +37,7 @@ class EventDispatch:
 
     Attributes
     ----------
-    front : EventFront or QueuedAhead
+    front : EventFront
         Answers and decisions.
     ended : list of tuple
         (cycle, ticket, fate, cycles from first offer to last report).
@@ -54,17 +55,8 @@ class EventDispatch:
         machine = machine or Machine.of(config)
         self._launches = launches
         self._resident: dict[int, Waiting] = {}
-        self._free = list(range(machine.place_count))
-        self.front: EventFront | QueuedAhead
-        if machine.ahead:
-            self.front = QueuedAhead(launches, config)
-        else:
-            self.front = EventFront(
-                launches,
-                config,
-                arrivals=arrivals,
-                bounded=machine.places is not None,
-            )
+        self._free = list(range(PLACES))
+        self.front = EventFront(launches, config, arrivals=arrivals)
         self._dispatcher = EventDispatcher(config, seed, knee=knee, drained=PIECE, machine=machine)
         self.ended: list[tuple[int, int, Fate, int]] = []
 

@@ -15,7 +15,7 @@ from warploom_golden.oracles.predicted_policies import check_predicted
 from warploom_golden.replay.event_constants import NEVER, PREDICTED_IN, PREDICTED_POLICIES
 from warploom_golden.replay.event_tables import Table
 from warploom_golden.replay.host_source import HostCycles, HostSource
-from warploom_golden.replay.replay_source import Waits
+from warploom_golden.replay.waits import Waits
 from warploom_spec import Config, LaunchDescriptor, WarploomError
 
 #: Offers, or reports, of which a piece is made.

@@ -9,7 +9,7 @@ from typing import Final
 from warploom_golden.replay.event_front import judge
 from warploom_golden.replay.event_model import PIECE, check
 from warploom_golden.replay.machine import RELAXATIONS, Machine, relaxed, together
-from warploom_golden.replay.replay_source import Waits
+from warploom_golden.replay.waits import Waits
 from warploom_spec import RESOURCES, Config, LaunchDescriptor
 
 #: All resources together.

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from warploom_golden.oracles.index_reference import warps
-from warploom_golden.replay.event_constants import MOST_PLACES, MOST_SLOTS, MOST_SMS
+from warploom_golden.replay.event_constants import MOST_SLOTS, MOST_SMS
 from warploom_spec import RESOURCES, Config, LaunchDescriptor, WarploomError, capacities
 from warploom_spec.resources import block_amounts
 
@@ -37,20 +37,12 @@ class Machine:
     sizes : tuple of int
         What an SM has of each of ``warploom_spec.RESOURCES``; up to ``event_constants.MOST_SLOTS``
         block slots, any number of the others.
-    places : int or None
-        Launches that are resident at once, up to ``event_constants.MOST_PLACES``. Of more than two,
-        the walker gets the oldest one that stream order does not hold back. None: as many as there
-        are, with as many places in the queue, final records, references and entries of the history,
-        and an index memory in which no two configurations overlap.
     ordered : bool
-        Launches wait for the earlier ones of their stream if they say so; False: each is sent with
-        ``after_previous`` = 0.
+        Launches wait for the earlier ones of their stream; False: each has a stream of its own.
     at_once : bool
         What a block took is free in the cycle after its report, whatever the reclaim policy.
     speed : int
         Cycles of the front end in one cycle of blocks and arrivals.
-    ahead : bool
-        From reset on all launches stand in the queue, checked, with their indices made.
 
     Raises
     ------
@@ -60,11 +52,9 @@ class Machine:
 
     sms: int
     sizes: tuple[int, ...]
-    places: int | None = 2
     ordered: bool = True
     at_once: bool = False
     speed: int = 1
-    ahead: bool = False
 
     def __post_init__(self) -> None:
         """Refuse what the model has no room for."""
@@ -77,16 +67,6 @@ class Machine:
     def of(cls, config: Config) -> "Machine":
         """Return the hardware of a configuration."""
         return cls(sms=config.sms, sizes=tuple(capacities(config).values()))
-
-    @property
-    def place_count(self) -> int:
-        """Launches that are resident at once, at most."""
-        return MOST_PLACES if self.places is None else self.places
-
-    @property
-    def in_line(self) -> bool:
-        """Whether launches run in one line there: no queue of streams has this bound relaxed."""
-        return self.ahead or self.places is None
 
 
 def relaxed(config: Config, name: str, launches: Sequence[LaunchDescriptor]) -> Machine:

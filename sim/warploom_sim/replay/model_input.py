@@ -7,7 +7,7 @@ from warploom_golden.replay import event_model
 from warploom_golden.replay.event_front import judge
 from warploom_golden.replay.event_model import Piece
 from warploom_golden.replay.host_source import HostCycles
-from warploom_golden.replay.replay_source import Waits
+from warploom_golden.replay.waits import Waits
 from warploom_sim.replay.request import RECORDED, ReplayRequest
 from warploom_sim.traces.event_waits import EventWaits
 from warploom_sim.traces.kept_waits import KeptWaits, check_streams, keep_waits

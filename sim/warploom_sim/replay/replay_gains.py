@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from warploom_golden.replay.gains import ALL_RESOURCES, Gain, Workload, find_gains
 from warploom_golden.replay.machine import parts
-from warploom_golden.replay.replay_source import Waits
+from warploom_golden.replay.waits import Waits
 from warploom_sim.build_cache import cached_by_sources, python_versions
 from warploom_sim.replay.analysis.limits import LABELS as RESOURCE_LABELS
 from warploom_sim.replay.replay_job import Job, at_recorded_lengths

@@ -19,7 +19,7 @@ from tb.support.trace_files import (
 from warploom_golden.replay import event_model
 from warploom_golden.replay.event_model import Events
 from warploom_golden.replay.host_source import HostCycles
-from warploom_golden.replay.replay_source import Waits
+from warploom_golden.replay.waits import Waits
 from warploom_sim import replay as replayed
 from warploom_sim.replay import axi_run
 from warploom_sim.replay.replay_job import prepare

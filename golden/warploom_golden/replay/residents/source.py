@@ -9,9 +9,9 @@ from dataclasses import replace
 from typing import Final
 
 from warploom_golden.replay.event_constants import NEVER
-from warploom_golden.replay.replay_source import Waits
 from warploom_golden.replay.residents.launches import SentLaunch
 from warploom_golden.replay.residents.path import ResidentPath
+from warploom_golden.replay.waits import Waits
 from warploom_spec import LaunchDescriptor
 from warploom_spec.queue_packets import WAIT_BITS
 
