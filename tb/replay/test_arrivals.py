@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tb.replay.test_event_model import assert_equal, random_launches
+from tb.replay.test_event_model import random_launches
 from tb.support.deep_values import deep_but
-from tb.support.replay_reference import Replay
+from tb.support.replay_reference import Replay, assert_equal
 from warploom_golden.replay import event_model
 from warploom_golden.replay.event_constants import PREDICTED_POLICIES
 from warploom_golden.replay.event_model import Events

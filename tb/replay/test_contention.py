@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tb.replay.test_event_model import assert_equal, random_launches
+from tb.replay.test_event_model import random_launches
 from tb.support.deep_values import deep_but, thorough_but
-from tb.support.replay_reference import Replay, SmCore, block_length
+from tb.support.replay_reference import Replay, SmCore, assert_equal, block_length
 from warploom_golden.oracles.index_reference import warps
 from warploom_golden.replay import contention, event_model
 from warploom_golden.replay.event_constants import PREDICTED_POLICIES

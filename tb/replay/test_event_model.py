@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tb.support.deep_values import deep_but, thorough_but
-from tb.support.replay_reference import Replay, difference
+from tb.support.replay_reference import Replay, assert_equal, difference
 from warploom_golden.replay import event_model
 from warploom_golden.replay.event_constants import PREDICTED_POLICIES
 from warploom_golden.replay.event_model import Events
@@ -119,7 +119,7 @@ def test_every_event_of_random_replays(name: str, policy: str, reclaim: str, see
         replay_seed = rng.randrange(1 << 32)
         model = event_model.run(launches, config, replay_seed)
         reference = Replay(launches, config, replay_seed).run()
-        assert difference(reference, model) is None, f"seed {seed}, replay {k}"
+        assert_equal(reference, model, f"seed {seed}, replay {k}")
         happened += Counter({kind: len(t["cycle"]) for kind, t in model.tables.items()})
         happened += Counter(model.stalls)
         happened["hits"] += int(model.tables["decisions"]["hit"].sum())
@@ -166,7 +166,7 @@ def test_every_event_of_random_replays_with_kills(
         replay_seed, every = rng.randrange(1 << 32), 1 + k % 2
         model = event_model.run(launches, config, replay_seed, every)
         replay = Replay(launches, config, replay_seed, every)
-        assert difference(replay.run(), model) is None, f"seed {seed}, replay {k}, every {every}"
+        assert_equal(replay.run(), model, f"seed {seed}, replay {k}, every {every}")
         happened += replay.seen
         happened += Counter(FinalFate(int(fate)).name for fate in model.tables["ended"]["fate"])
     assert all(happened[what] for what in demanded), happened
@@ -197,7 +197,7 @@ def test_every_event_of_random_graphs_with_waits_and_priorities(name: str, seed:
         waits, replay_seed = random_waits(rng, launches), rng.randrange(1 << 32)
         model = event_model.run(launches, config, replay_seed, waits=waits)
         reference = Replay(launches, config, replay_seed, waits=waits).run()
-        assert difference(reference, model) is None, f"seed {seed}, replay {k}"
+        assert_equal(reference, model, f"seed {seed}, replay {k}")
         happened += Counter({kind: len(t["cycle"]) for kind, t in model.tables.items()})
     assert happened["killed"], happened
 

@@ -6,7 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tb.replay.test_event_model import assert_equal, random_launches
+from tb.replay.test_event_model import random_launches
+from tb.support.replay_reference import assert_equal
 from warploom_golden.replay import event_dispatcher, event_model
 from warploom_golden.replay.event_constants import NEVER, PREDICTED_POLICIES
 from warploom_spec import LaunchDescriptor, preset

@@ -8,10 +8,10 @@ import pytest
 
 from tb.support.plain_residents import plain_ends
 from warploom_golden.replay.event_constants import NEVER
-from warploom_golden.replay.waits import Waits
 from warploom_golden.replay.residents.launches import SentLaunch
 from warploom_golden.replay.residents.path import NoEventLeft, ResidentPath
 from warploom_golden.replay.residents.source import ReplaySource, UnorderedSource
+from warploom_golden.replay.waits import Waits
 from warploom_spec import LaunchDescriptor, preset
 from warploom_spec.queue import FinalFate, Mode, RecordKind
 from warploom_spec.queue_packets import QueueOpcode

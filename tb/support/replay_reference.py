@@ -331,6 +331,8 @@ def difference(reference: Events, model: Events) -> str | None:
             other = model.tables[kind][name]
             if len(column) != len(other):
                 return f"{kind}: {len(column)} in the reference, {len(other)} in the model"
+            if not len(column):
+                continue
             rows, others = column.reshape(len(column), -1), other.reshape(len(other), -1)
             # A wide column has as many words as its highest value needs.
             wide = rows.shape[1]
@@ -343,6 +345,12 @@ def difference(reference: Events, model: Events) -> str | None:
     if reference.stalls != model.stalls:
         return f"stalls: {reference.stalls} in the reference, {model.stalls} in the model"
     return None
+
+
+def assert_equal(reference: Events, model: Events, label: str) -> None:
+    """Demand that all is equal."""
+    found = difference(reference, model)
+    assert found is None, f"{label}: {found}"
 
 
 def _column(values: Sequence[int]) -> np.ndarray:
