@@ -186,7 +186,7 @@ def test_two_blocks_of_the_knees_warps_share_the_sm() -> None:
     first, second = shared
     short = min(free)
     # Half the speed up to the first end, then full speed for what is left of the longer one.
-    assert 2 * short - 4 <= min(first, second) <= 2 * short
+    assert 2 * short - 6 <= min(first, second) <= 2 * short
     assert max(first, second) - min(first, second) <= abs(free[0] - free[1]) + 4
 
 

@@ -117,8 +117,10 @@ def test_every_event_of_random_replays(name: str, policy: str, reclaim: str, see
         rng = random.Random(f"{seed}-{name}-{policy}-{reclaim}-{k}")
         launches = random_launches(rng, config, rng.randint(10, 25), crowded=k == 0)
         replay_seed = rng.randrange(1 << 32)
-        model = event_model.run(launches, config, replay_seed)
-        reference = Replay(launches, config, replay_seed).run()
+        knee = rng.choice((None, 2, 20))
+        launches = [replace(one, address_space=rng.randint(0, 40)) for one in launches]
+        model = event_model.run(launches, config, replay_seed, knee=knee)
+        reference = Replay(launches, config, replay_seed, knee=knee).run()
         assert_equal(reference, model, f"seed {seed}, replay {k}")
         happened += Counter({kind: len(t["cycle"]) for kind, t in model.tables.items()})
         happened += Counter(model.stalls)

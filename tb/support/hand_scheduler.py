@@ -2,8 +2,8 @@
 
 Written from ``docs/replay/gains.md`` and ``docs/replay/contention.md``, beside the event model. It
 knows blocks, SMs and launches alone: no pipeline, no port. Where blocks are long, the event model's
-run takes hardly longer. `HandSchedule` has launches in one line, `HandStreams` a queue for each
-stream, by ``docs/launch/kernel_queue.md``.
+run takes hardly longer. `HandSchedule` has launches in one line, `HandStreams` a queue and a
+resident for each stream, by ``docs/launch/resident_queue.md``.
 """
 
 from collections.abc import Sequence
@@ -29,7 +29,6 @@ class HandLaunch:
     pairs: Sequence[tuple[int, int]] = ()
     started: bool = False
     ended: bool = False
-    chosen_ahead: bool = False
 
 
 @dataclass(eq=False)
@@ -144,8 +143,8 @@ class HandSchedule:
         sm.free = [f - sign * n for f, n in zip(sm.free, block.launch.need, strict=True)]
 
     def _leave(self) -> bool:
-        # A launch keeps its place until all that its blocks took is free.
-        held = [block.launch for block in self.held]
+        # A launch ends with its last block, whenever what that took comes back.
+        held = [block.launch for block in self.held if not block.over]
         over = [one for one in self.resident if not one.lengths and one not in held]
         self.resident = [one for one in self.resident if one not in over]
         for one in over:
@@ -180,10 +179,6 @@ class HandSchedule:
             return False
         order = [*range(self.pointer, len(self.sms)), *range(self.pointer)]
         fits = [number for number in order if self._fits(self.head, self.sms[number])]
-        if self.head.since == self.now:
-            # BlockDispatcher, rule 15b: what fits beside another launch's blocks is known later.
-            others = {block.sm for block in self.held if block.launch is not self.head}
-            fits = [number for number in fits if number not in others] or fits
         if not fits:
             return False
         number = fits[0]
@@ -203,7 +198,7 @@ class HandSchedule:
 
 @dataclass
 class HandStreams(HandSchedule):
-    """A run with a queue for each stream, all of one priority.
+    """A run with a queue and a resident for each stream, all of one priority.
 
     Attributes
     ----------
@@ -216,13 +211,12 @@ class HandStreams(HandSchedule):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.sent: list[HandLaunch] = []
-        self.line: list[HandLaunch] = []
         self.last = -1
         for launch, pairs in zip(self.queue, self.waits, strict=False):
             launch.pairs = pairs
 
     def _enter(self) -> bool:
-        return self._send() or self._take_back() or self._choose() or self._hand_over()
+        return self._send() or self._start()
 
     def _send(self) -> bool:
         left = sum(not one.ended for one in self.sent)
@@ -231,61 +225,23 @@ class HandStreams(HandSchedule):
         self.sent.append(self.queue.pop(0))
         return True
 
-    def _streams(self) -> dict[int, list[HandLaunch]]:
-        """Return each stream's unfinished launches, in order."""
-        numbers = sorted({one.stream for one in self.sent})
-        return {n: [one for one in self.sent if one.stream == n and not one.ended] for n in numbers}
-
-    def _early(self, launch: HandLaunch) -> bool:
-        own = self._streams()[launch.stream]
-        return launch.chosen_ahead and any(one.started for one in own)
-
-    def _heads(self) -> tuple[list[HandLaunch], list[HandLaunch]]:
-        """Return the heads of the streams that are ready, and of those that are ahead."""
-        ready, ahead = [], []
-        for own in self._streams().values():
-            started = [one for one in own if one.started]
-            head = next((one for one in own if not one.started), None)
-            if not head or head in self.line or head in self.resident:
-                continue
-            if not all(self._reached(*pair) for pair in head.pairs):
-                continue
-            if not started or (not head.waits and len(started) == 1):
-                ready.append(head)
-            elif head.waits:
-                ahead.append(head)
-        return ready, ahead
+    def _start(self) -> bool:
+        """Let the next ready head become resident."""
+        heads: dict[int, HandLaunch] = {}
+        for number, launch in enumerate(self.sent):
+            if not launch.ended:
+                heads.setdefault(launch.stream if self.ordered else -1 - number, launch)
+        ready = [
+            one
+            for one in heads.values()
+            if one not in self.resident and all(self._reached(*pair) for pair in one.pairs)
+        ]
+        if not ready:
+            return False
+        chosen = min(ready, key=lambda one: (one.stream <= self.last, one.stream))
+        self.last = chosen.stream
+        self._take_place(chosen)
+        return True
 
     def _reached(self, stream: int, count: int) -> bool:
         return all(one.ended for one in [one for one in self.sent if one.stream == stream][:count])
-
-    def _alone(self, stream: int) -> bool:
-        """Tell whether all that the line holds of other streams is early."""
-        return all(self._early(one) for one in self.line if one.stream != stream)
-
-    def _take_back(self) -> bool:
-        ready, _ = self._heads()
-        for launch in [*self.line, *self.resident]:
-            if launch.started or not self._early(launch):
-                continue
-            if any(one.stream != launch.stream for one in ready) or not self._alone(launch.stream):
-                places = self.line if launch in self.line else self.resident
-                places.remove(launch)
-                return True
-        return False
-
-    def _choose(self) -> bool:
-        ready, ahead = self._heads()
-        group = ready or [one for one in ahead if self._alone(one.stream)]
-        if not group or len(self.line) + sum(not one.started for one in self.resident) >= 2:
-            return False
-        chosen = min(group, key=lambda one: (one.stream <= self.last, one.stream))
-        self.last, chosen.chosen_ahead = chosen.stream, chosen not in ready
-        self.line.append(chosen)
-        return True
-
-    def _hand_over(self) -> bool:
-        if not self.line or len(self.resident) >= self.places:
-            return False
-        self._take_place(self.line.pop(0))
-        return True

@@ -179,6 +179,7 @@ class UnorderedSource(ReplaySource):
         self._numbered: dict[tuple[int, int], int] = {}
         self._accepted: Counter[int] = Counter()
         self._given: list[int] = []
+        self._counts: Counter[int] = Counter()
         self._ended: set[int] = set()
         self._by_ticket: dict[int, int] = {}
 
@@ -191,6 +192,7 @@ class UnorderedSource(ReplaySource):
         self._accepted[own] += 1
         self._numbered[own, self._accepted[own] % (1 << WAIT_BITS)] = number
         self._stands[number] = self._given[number], count
+        self._counts[self._given[number]] = count
         self._by_ticket[ticket] = number
 
     def note_end(self, ticket: int) -> None:
@@ -202,9 +204,14 @@ class UnorderedSource(ReplaySource):
     def sent_launch(self, number: int) -> SentLaunch | None:
         """Return a launch as it is sent in this cycle; None if it cannot be sent yet."""
         awaited = [self._numbered.get(pair) for pair in self._pairs[number]]
-        if None in awaited or not self._free:
+        answered = len(self.tickets) == number
+        if not self._free or (None in awaited and not answered):
             return None
-        self._given.append(self._free.popleft())
+        stream = self._free.popleft()
+        self._given.append(stream)
+        launch = replace(self._launches[number], stream=stream)
+        if None in awaited:
+            # What it waits for was not accepted, and will not be: it is refused for this here, too.
+            return SentLaunch(launch, ((stream, self._counts[stream] + 1),))
         left = (other for other in awaited if other is not None and other not in self._ended)
-        launch = replace(self._launches[number], stream=self._given[-1])
         return SentLaunch(launch, tuple(self._stands[other] for other in left))
