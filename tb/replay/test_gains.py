@@ -129,8 +129,8 @@ def test_gains_are_those_of_list_scheduling_by_hand(name: str, knee: int | None)
     work = WORKLOADS[name]()
     blocks = sum(prod(launch.grid) for launch in work.launches)
     if knee is not None:
-        # Which SM is the first one known to have room depends on cycles, and the hand has none. With
-        # contention it counts which blocks share an SM: here they all do.
+        # Which SM is the first one known to have room depends on cycles, and the hand has none.
+        # With contention it counts which blocks share an SM: here they all do.
         work = replace(work, config=replace(work.config, sms=1))
     for gain in gains(work, knee).values():
         if gain.name == "sms" and (knee is not None or name == "crowd"):
@@ -216,7 +216,7 @@ def test_slots_that_others_leave_empty_need_no_run() -> None:
 
 
 def test_slots_that_stay_empty_are_left_out() -> None:
-    """Four barriers: of 16 slots 12 stay empty, also where a refused launch would take no barrier."""
+    """Four barriers: of 16 slots 12 stay empty, even if a refused launch would take no barrier."""
     config = replace(TINY, sms=1, reclaim="in_order")
     blocks = replace(ALONE, grid=(100, 1, 1), barriers=1, arguments=30)
     refused = replace(blocks, block=(7, 0, 1), barriers=0, code=1)

@@ -135,7 +135,7 @@ class ResidentMachine:
         self._offers = np.zeros((5, log), np.int64)
         self._reports = np.zeros((4, log), np.int64)
         # To be read often: a record's attribute takes twenty times as long.
-        rows = self._states["rows"][0]
+        rows: Any = self._states["rows"][0]
         self._flags = {name: rows[name] for name in ("begun", "open", "busy", "held", "next")}
         self._fields = {
             name: self._states[name]
@@ -184,7 +184,7 @@ class ResidentMachine:
     @property
     def all_lost(self) -> bool:
         """Whether every SM is lost."""
-        return self._fields["alive"].item() == 0
+        return bool(self._fields["alive"].item() == 0)
 
     # Ports
 

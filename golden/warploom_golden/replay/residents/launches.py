@@ -23,13 +23,13 @@ class SentLaunch(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """Ticket or refusal of a launch, at ``answer``."""
+    """Ticket or refusal of a launch, and its number in its stream, at ``answer``."""
 
     cycle: int
     ticket: int
     code: int
     argument: int
-    count: int
+    number: int
 
 
 class Code(NamedTuple):

@@ -97,7 +97,7 @@ class SleepingQueue(ResidentQueue):
         may = flags.ready & ~flags.held & ~flags.tried
         chooses = parts.choice._among or (may and prepares.launch is None)
         writes = parts.writer.busy(cycle) or parts.writer.record(cycle)
-        gives = parts.entries.given is not None or parts.entries.given_before
+        gives = parts.entries.given is not None or parts.entries._counts_next is not None
         serves = self._engine.serving is not None or parts.inbox.launch is not None
         asks = not parts.walk.ready or parts.search.under_way or parts.preempts.pending
         says = parts.pulses.answer or parts.pulses.release is not None or prepares._releases
@@ -116,7 +116,7 @@ class SleepingQueue(ResidentQueue):
     def may_send(self) -> bool:
         """Whether a launch may be sent, but for `room`."""
         entries = self._parts.entries
-        return entries.pace(self._parts.cycle) and bool(entries.records_left)
+        return entries.pace(self._parts.cycle) and bool(self._kept.records_left)
 
     def has_room(self, priority: int) -> bool:
         """Whether a priority has a free entry."""

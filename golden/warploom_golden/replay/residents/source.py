@@ -82,7 +82,7 @@ class ReplaySource:
         """Do what is done in this cycle."""
         for answer in path.log.answers[len(self.tickets) :]:
             self.tickets.append(answer.ticket)
-            self.note_answer(len(self.tickets) - 1, answer.count)
+            self.note_answer(len(self.tickets) - 1, answer.number)
         while self._coming and self._coming[0][0] <= cycle:
             self._known.add(self._coming.popleft()[1])
         self._wake = min(self._send(cycle), self._pop(cycle), self._abort(cycle))
