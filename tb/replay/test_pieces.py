@@ -64,10 +64,9 @@ def test_lean_pieces_have_columns_of_the_others(seed: int, request: pytest.Fixtu
     assert {kind: [*table] for kind, table in lean.tables.items()} == {
         "answers": ["cycle", "ticket", "code", "argument", "count"],
         "decisions": ["cycle", "ticket", "hit", "entry"],
-        "words": ["cycle", "place", "ticket"],
         "offers": ["cycle", "sm", "slot", "ticket"],
         "reports": ["cycle", "sm", "slot", "status"],
-        **{kind: [*whole.tables[kind]] for kind in ("ended", "put_back", "timeline")},
+        **{kind: [*whole.tables[kind]] for kind in ("ended", "killed", "starts", "timeline")},
     }
     for kind, table in lean.tables.items():
         for name, column in table.items():

@@ -16,7 +16,7 @@ from warploom_spec import LaunchDescriptor
 from warploom_spec.queue_packets import WAIT_BITS
 
 #: From the cycle in which a record is popped to the first one in which its source knows it.
-_KNOWN: Final = 2
+_KNOWN: Final = 3
 
 
 class ReplaySource:
