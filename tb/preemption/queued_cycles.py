@@ -185,7 +185,8 @@ class QueuedHost:
             # A lost SM's blocks are nobody's: they end as they would have.
             if not (outputs["lost"] or 0) >> n & 1:
                 sm.kill(outputs["kill"] or 0)
-            sent = sm.send(taken.get(n), cycle >= self.behaviour.silent_from.get(n, 1 << 60))
+            silent = cycle >= self.behaviour.silent_from.get(n, 1 << 60)
+            sent, _ = sm.send(taken.get(n), silent=silent)
             if sent is not None:
                 slot, _, status = sent
                 fields = {"slot": slot, "status": int(status)}

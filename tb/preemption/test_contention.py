@@ -87,7 +87,7 @@ def walked(model: Watched, seed: int, knee: int | None, report_time: int, last: 
                 count = warps(launch.block, CONFIG.warp_size)
                 sm.take(slot, held, length, count, launch.address_space)
             sm.kill(level)
-            sent = sm.send(slot)
+            sent = sm.send(slot)[0]
             if sent is not None:
                 found.append((cycle, number, sent[0], int(sent[2])))
     return found

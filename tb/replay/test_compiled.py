@@ -19,6 +19,7 @@ import pytest
 from warploom_golden.merging import merged_machine
 from warploom_golden.replay import compiled, event_machine, event_model, h200_machine, h200_state
 from warploom_golden.replay.event_constants import PREDICTED_POLICIES
+from warploom_golden.replay.residents import machine as resident_machine
 from warploom_spec import Config, LaunchDescriptor, preset
 
 GOLDEN = Path(compiled.__file__).parents[1]
@@ -98,17 +99,18 @@ def users() -> list[str]:
     using = [
         path
         for path in GOLDEN.rglob("*.py")
-        if {"compiled", "inlined"} & {*imported(path.read_text())}
+        if {"compiled", "inlined", "part"} & {*imported(path.read_text())}
     ]
     return sorted(".".join(path.relative_to(GOLDEN.parent).with_suffix("").parts) for path in using)
 
 
-PARTS = [part.__name__ for part in event_machine.PARTS]
+PARTS = [part.__name__ for part in dict.fromkeys((*event_machine.PARTS, *resident_machine.PARTS))]
 
 
 #: The machines that are compiled, and the files that are compiled together with each.
 MACHINES = {
     event_machine.__name__: PARTS,
+    resident_machine.__name__: PARTS,
     merged_machine.__name__: [event_machine.__name__, *PARTS],
     # Numba has its own.
     h200_machine.__name__: ["heapq"],
@@ -117,7 +119,7 @@ MACHINES = {
 
 def test_the_machines_alone_are_compiled() -> None:
     assert {*users()} <= {*MACHINES, *PARTS}
-    assert len(users()) == 8
+    assert len(users()) == 14
 
 
 def test_the_h200s_machine_has_the_constant_of_its_state() -> None:
@@ -215,6 +217,7 @@ REPLAYS = """
     from warploom_golden.replay import event_model
     from warploom_spec import LaunchDescriptor, preset
     from warploom_golden.replay.event_constants import PREDICTED_POLICIES
+from warploom_golden.replay.residents import machine as resident_machine
     from warploom_spec.config import RECLAIMS
 
     launches = [

@@ -146,7 +146,8 @@ class Reference:
             # A lost SM's blocks are nobody's: they end as they would have.
             if not self.lost >> n & 1:
                 sm.kill(kill)
-            sent = sm.send(taken.get(n), cycle >= self.behaviour.silent_from.get(n, LAST))
+            silent = cycle >= self.behaviour.silent_from.get(n, LAST)
+            sent, _ = sm.send(taken.get(n), silent=silent)
             if sent is not None:
                 slot, _, status = sent
                 fields = {"slot": slot, "status": int(status)}

@@ -282,15 +282,10 @@ def test_the_next_launch_of_a_stream_follows_its_last_report() -> None:
 
 
 def test_many_streams_are_resident_at_once() -> None:
-    """A launch of each stream runs beside all others, though none of them ends before.
-
-    An entry of the history has up to 15 references, so they are of two.
-    """
+    """A launch of each stream runs beside all others, though none of them ends before."""
     config = replace(preset("default"), stream_bits=4)
     launches = [
-        LaunchDescriptor(
-            grid=(4, 1, 1), block=(32, 1, 1), stream=k, code=k, arguments=9000, index_address=k % 2
-        )
+        LaunchDescriptor(grid=(4, 1, 1), block=(32, 1, 1), stream=k, code=k, arguments=9000)
         for k in range(16)
     ]
     tables = event_model.run(launches, config, 0).tables

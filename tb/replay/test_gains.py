@@ -67,8 +67,7 @@ def streams() -> Workload:
         )
         for number in range(8)
     ]
-    config = replace(TINY, reclaim="in_order", reference_bits=4)
-    return Workload(launches, config, seed=2)
+    return Workload(launches, replace(TINY, reclaim="in_order"), seed=2)
 
 
 def mixed() -> Workload:

@@ -170,7 +170,7 @@ def test_a_stream_for_each_launch_lets_them_run_at_once_and_waits_stay():
     launches = [replace(one, code=k, stream=k % 2) for k in range(8)]
     # The last one waits for the first one of the other stream.
     pairs = [()] * 7 + [((0, 1),)]
-    config = replace(CONFIG, stream_bits=5)
+    config = replace(CONFIG, stream_bits=5, reference_bits=6)
     path = ResidentPath(config, seed=1, log=100)
     source = UnorderedSource(launches, path, Waits(pairs, [()] * 8), None, 32)
     took = finished(path, source)

@@ -194,7 +194,8 @@ def run_queue(work: Workload, machine: Machine, knee: int | None = None) -> floa
 
 def _with_streams(config: Config) -> Config:
     """Return a configuration with as many streams as there may be."""
-    return replace(config, stream_bits=MOST_STREAM_BITS)
+    references = max(config.reference_bits, MOST_STREAM_BITS + 1)
+    return replace(config, stream_bits=MOST_STREAM_BITS, reference_bits=references)
 
 
 def run_line(work: Workload, machine: Machine, knee: int | None = None) -> float:

@@ -32,6 +32,7 @@ from warploom_golden.replay.event_constants import (
 from warploom_golden.replay.event_state import Integers, Rows
 from warploom_golden.replay.residents import books, choice, policies, returns, stand_ins, state
 from warploom_golden.replay.residents.books import (
+    LANDS,
     judge,
     judge_all,
     land,
@@ -54,6 +55,7 @@ from warploom_golden.replay.residents.returns import (
     place,
     receive,
     retire,
+    settle,
     skip_looks,
     start,
     stop_by_port,
@@ -161,7 +163,7 @@ def run_cycle(s: State, offers: Integers, reports: Integers, cycle: int) -> None
     if settled and kept and not s.turn:
         number = choose(s, cycle)
         if number == NONE:
-            stall_now(s, s.scan_at[(cycle - books.LANDS) & _MASK], cycle)
+            stall_now(s, s.scan_at[(cycle - LANDS) & _MASK], cycle)
     end_room(s, made, cycle)
     looks = look(s, cycle)
     begins = made != NONE or (s.active == NONE and s.others == 0)
@@ -229,7 +231,7 @@ def end_flags(s: State, reports: Integers, took: int, cycle: int) -> None:
     place(s, cycle)
     if took != NONE:
         s.rows[took].resident = s.rows[took].kill = False
-        returns.settle(s, cycle)
+        settle(s, cycle)
     start(s, cycle)
     grant(s, cycle)
     taker = take_up(s, cycle) if s.rules.knee else NONE
