@@ -32,6 +32,7 @@ MEMORIES: Final = {
     "IndexMemory": ("",),
     "IndexGenerator+IndexMemory": ("memory",),
     "KernelQueue": ("memories", "waits"),
+    "ResidentDispatcher": ("",),
     "LaunchPath": ("memory", "memories", "waits", "records"),
     "FrontEnd": ("memory", "memories", "waits", "records"),
 }
