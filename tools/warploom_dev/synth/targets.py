@@ -137,8 +137,8 @@ def _whole(block: str, seeds: int, config: str = "default", device: str = USUAL_
 
 
 def _residents() -> tuple[Target, ...]:
-    """Return the rows of the dispatcher with a resident launch for each stream."""
-    usual = dataclasses.replace(_dispatcher(1), block=RESIDENTS)
+    """Return the rows of the dispatcher with a resident launch for each stream: their area."""
+    usual = dataclasses.replace(_dispatcher(0), block=RESIDENTS)
     return (
         usual,
         dataclasses.replace(usual, reclaim="in_order"),
