@@ -119,6 +119,11 @@ class Script:
         """Offer ``clear_stream`` from a cycle on."""
         return self._offer(cycle, "clear_stream", stream)
 
+    def at_once(self, cycle):
+        """Offer all that is offered up to now from one cycle on."""
+        self._offers = [(cycle, name, payload) for _, name, payload in self._offers]
+        return self
+
     def _offer(self, cycle, name, payload):
         self._offers.append((cycle, name, payload))
         self._offers.sort(key=lambda offer: offer[0])
@@ -207,14 +212,15 @@ class Seen:
     def pulses(self, name, *fields):
         """Return the wanted fields of a pulse, by cycle; of one field its value."""
         return {
-            c: self._wanted(name, word, fields) for c, word in enumerate(self.port(name)) if word
+            c: self.fields(name, word, fields) for c, word in enumerate(self.port(name)) if word
         }
 
     def transfers(self, name, *fields):
         """Return the wanted fields of a stream's transfers, by cycle."""
-        return {c: self._wanted(name, word, fields) for c, word in self.recording.transfers(name)}
+        return {c: self.fields(name, word, fields) for c, word in self.recording.transfers(name)}
 
-    def _wanted(self, name, word, fields):
+    def fields(self, name, word, fields):
+        """Return the wanted fields of a port's word; of one field its value."""
         values = self._packets[name].unpack(word)
         wanted = tuple(values[field] for field in fields)
         return wanted[0] if len(wanted) == 1 else wanted

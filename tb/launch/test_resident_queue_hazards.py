@@ -36,8 +36,7 @@ def test_a_preempt_while_the_record_of_another_is_written_is_refused(block, agai
 @pytest.mark.rule("resident_queue", 4, 30)
 def test_launches_that_come_at_once_have_their_own_tickets(block):
     """Both are offered from 29 on; entries 0 and 1."""
-    script = Script().launch(30, 0).launch(34, 1).during(50, 50, fetch=0).during(51, 51, fetch=1)
-    script._offers = [(29, name, payload) for _, name, payload in script._offers]
+    script = Script().launch(30, 0).launch(34, 1).at_once(29).at(50, fetch=0).at(51, fetch=1)
     saw = script.run(block, 60)
     words = layouts.launch_words(TINY)
     tickets = [words.unpack(saw.port("words")[cycle])["ticket"] for cycle in (52, 53)]

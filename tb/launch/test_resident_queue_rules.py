@@ -313,4 +313,4 @@ def test_words_come_two_cycles_after_fetch(block):
     """Entry 0 of priority 1 has the number 4."""
     script = Script().launch(30, 0, priority=1, code=0x1234).during(40, 40, fetch=4)
     saw = script.run(block, 44)
-    assert saw._wanted("words", saw.port("words")[42], ("ticket", "code")) == (1, 0x1234)
+    assert saw.fields("words", saw.port("words")[42], ("ticket", "code")) == (1, 0x1234)

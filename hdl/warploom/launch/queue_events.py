@@ -159,9 +159,11 @@ class QueueEvents(wiring.Component):
         wrong, taken = Signal(name="wrong_priority"), Signal(name="taken")
         bad = Signal(name="bad")
         accept, state, answer = ports.last[ACCEPT], ports.state, ports.answer
+        # Known before the last step: `accepts` leads to the pairs' memory.
+        with m.If(ports.step[0]):
+            m.d.sync += bad.eq(ports.closed | ports.error.any())
         m.d.comb += [
             wrong.eq(state.filled & (ports.tail.priority != ports.priority)),
-            bad.eq(closed | ports.error.any()),
             taken.eq(~(bad | ports.ahead | wrong | state.broken | no_sm)),
             ports.accepts.eq(accept & taken),
             ports.refuses.eq(accept & ~taken),

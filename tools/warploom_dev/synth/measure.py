@@ -38,6 +38,7 @@ MEMORIES: Final = {
     "IndexMemory": ("",),
     "IndexGenerator+IndexMemory": ("memory",),
     "KernelQueue": ("memories", "waits"),
+    "ResidentDispatcher": ("",),
     "LaunchPath": ("memory", *_QUEUE_MEMORIES, *_DISPATCHER_MEMORIES),
     "FrontEnd": ("memory", "memories", "waits", "records"),
 }

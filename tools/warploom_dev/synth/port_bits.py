@@ -3,10 +3,19 @@
 from collections.abc import Callable
 from typing import Final
 
-from warploom_spec import STALL_CAUSES, Config, host_packets, layouts, queue_packets, sm_packets
+from warploom_spec import (
+    STALL_CAUSES,
+    Config,
+    host_packets,
+    layouts,
+    queue_packets,
+    resident_packets,
+    sm_packets,
+)
 from warploom_spec.layouts import PLACES
 from warploom_spec.packet import Packet
 from warploom_spec.resident_packets import record_word, resident_block, resident_command
+from warploom_spec.resources import RESOURCES
 from warploom_spec.timing import timing
 
 #: Port -> bits; a stream's valid and ready are counted with it.
@@ -117,6 +126,27 @@ def _block_dispatcher(config: Config) -> Ports:
     )
     stop = _signals(config, stop=layouts.dispatch_stop)
     return streams | stop | _sms(config) | _error(config)
+
+
+def _resident_dispatcher(config: Config) -> Ports:
+    packets, streams = resident_packets, 1 << config.stream_bits
+    report = _streams(config, report=layouts.block_report)["report"]
+    table = _streams(config, order_swap=layouts.order_swap)
+    levels = ("stop", "hold", "resident", "begun", "open", "busy", "yields", "kill")
+    causes = (*RESOURCES, "offer")
+    return {
+        **_streams(config, start=packets.resident_start, ended=packets.resident_end),
+        **_signals(config, block=packets.resident_block),
+        **dict.fromkeys(levels, streams),
+        **dict.fromkeys(("enable", "offer", "lost"), config.sms),
+        **dict.fromkeys(("restart", "no_sm"), 1),
+        **dict.fromkeys(("clock", "ended_first", "ended_cycles"), 32),
+        **{f"stall_{cause}": timing(config).stall_counter_bits for cause in causes},
+        "fetch": packets.resident_entry_bits(config),
+        "report": config.sms * report,
+        **(table if config.has_order_table else {}),
+        **_error(config),
+    }
 
 
 def _queue_pulses(config: Config) -> Ports:
@@ -308,6 +338,7 @@ PORTS: Final[dict[str, Callable[[Config], Ports]]] = {
     "IncrementalScheduler": _incremental_scheduler,
     "GridWalker": _grid_walker,
     "BlockDispatcher": _block_dispatcher,
+    "ResidentDispatcher": _resident_dispatcher,
     "KernelQueue": _kernel_queue,
     "LaunchPath": _launch_path,
     "FrontEnd": _front_end,

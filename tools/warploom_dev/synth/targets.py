@@ -14,6 +14,7 @@ from warploom_spec import Config, WarploomError, preset
 from warploom_spec.config import POLICIES
 
 DISPATCHER: Final = "BlockDispatcher"
+RESIDENTS: Final = "ResidentDispatcher"
 #: Ends at the packer: an index memory's cost is its user's choice.
 INDEX: Final = "IndexGenerator"
 INDEX_WITH_MEMORY: Final = "IndexGenerator+IndexMemory"
@@ -135,6 +136,20 @@ def _whole(block: str, seeds: int, config: str = "default", device: str = USUAL_
     )
 
 
+def _residents() -> tuple[Target, ...]:
+    """Return the rows of the dispatcher with a resident launch for each stream: their area."""
+    usual = dataclasses.replace(_dispatcher(0), block=RESIDENTS)
+    return (
+        usual,
+        dataclasses.replace(usual, reclaim="in_order"),
+        *(dataclasses.replace(usual, policy=policy) for policy in ("least_loaded", "freed_first")),
+        *(
+            dataclasses.replace(usual, config="large", policy=policy)
+            for policy in ("round_robin", "freed_first")
+        ),
+    )
+
+
 def _largest_dispatcher() -> Target:
     """Return the row of 132 SMs; seed 1's placement has wires half as long again, and no routes."""
     usual = _dispatcher(1, config="large")
@@ -154,6 +169,7 @@ def all_targets() -> tuple[Target, ...]:
         _dispatcher(1, config="tiny"),
         Target(block=INDEX, config="large", seeds=1),
         _largest_dispatcher(),
+        *_residents(),
         Target(block="KernelQueue", seeds=1),
         _whole("LaunchPath", 0),
         *(Target(block=name) for name in OTHERS),
