@@ -8,8 +8,6 @@ SUFFIXES = (".py", ".c", ".h", ".cpp", ".sv")
 MOST = 449
 #: Files that are longer, each to be divided. None may join them.
 LONGER = {
-    "golden/warploom_golden/launch/queue_cycle.py",
-    "tb/launch/test_kernel_queue_rules.py",
     "tb/launch/test_launch_path_rules.py",
     "tb/sim/replay/test_replay.py",
     "tb/sim/sweep/test_compare_command.py",

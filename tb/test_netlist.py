@@ -24,7 +24,7 @@ BESIDE_FRONT_END = (
 )
 WHOLE = ("front_end", *BESIDE_FRONT_END)
 #: Blocks that are made of others, and the largest one.
-LARGE = ("front_end", "launch_path", "kernel_queue")
+LARGE = ("front_end", "launch_path")
 
 
 @pytest.mark.thorough

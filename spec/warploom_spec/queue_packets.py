@@ -1,4 +1,4 @@
-"""Packets and constants of KernelQueue, as ``docs/launch/kernel_queue.md`` has them."""
+"""Packets and constants of the launch queue and of LaunchPath."""
 
 from enum import IntEnum
 from typing import Final
@@ -73,19 +73,6 @@ def queued_launch(config: Config) -> Packet:
     fields = layouts.launch_descriptor(config).fields
     descriptor = tuple(field for field in fields if field.name != "after_previous")
     return Packet("queued_launch", (*_with_mode(descriptor), *_waits(config)))
-
-
-def queue_sent(config: Config) -> Packet:
-    """A pulse: a launch is sent to LaunchCheck in this cycle."""
-    return Packet(
-        "queue_sent",
-        (
-            _valid(),
-            Field("stream", config.stream_bits, "stream"),
-            Field("priority", config.priority_bits, "priority"),
-            *_waits(config),
-        ),
-    )
 
 
 def queue_launch(config: Config) -> Packet:

@@ -18,8 +18,6 @@ from tb.index import (
     test_index_packer,
 )
 from tb.launch import (
-    queue_events,
-    test_kernel_queue,
     test_launch_path,
     test_record_queue,
     test_resident_queue,
@@ -64,9 +62,6 @@ BUILDS: Final[dict[str, tuple[Build, ...]]] = {
     "resident_dispatcher": tuple(
         Build.of(resident_cases.make_resident, soon(config), first_number=LATE_NUMBER)
         for config in RESIDENT_DISPATCHERS
-    ),
-    "kernel_queue": (
-        Build.of(test_kernel_queue.make, test_kernel_queue.SMALL, **queue_events.NEAR_THE_WRAPS),
     ),
     "resident_queue": (
         Build.of(

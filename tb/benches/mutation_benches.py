@@ -22,8 +22,6 @@ from tb.index import (
     test_index_packer,
 )
 from tb.launch import (
-    queue_events,
-    test_kernel_queue,
     test_launch_check,
     test_launch_path,
     test_record_queue,
@@ -137,14 +135,6 @@ BENCHES: Final[dict[str, MutationBench]] = {
         )
     ),
     "resident_dispatcher": _unobserved(_residents),
-    "kernel_queue": _unobserved(
-        _repeated(
-            functools.partial(test_kernel_queue.case, cycles=40_000, resets=8),
-            test_kernel_queue.SMALL,
-            6,
-            **queue_events.NEAR_THE_WRAPS,
-        )
-    ),
     "resident_queue": _unobserved(_queues),
     "record_queue": _repeated(test_record_queue.case, test_record_queue.SMALL, 4),
     "launch_path": _unobserved(

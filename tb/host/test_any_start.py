@@ -14,7 +14,7 @@ from tb.host.core_bench import bench
 from tb.host.test_flips import ended, flipped
 from tb.support.dispatch_configs import config_of
 from tb.support.planted import Change, plant
-from warploom.launch._queue_commands import RoomNumbers
+from warploom.launch.free_entries import FreeEntries
 
 # One worker, so that the core is built once.
 pytestmark = pytest.mark.xdist_group("any_start")
@@ -109,7 +109,7 @@ def test_a_core_works_after_each_flip_of_a_bit(tiny):
 
 @deep
 def test_an_idle_that_forgets_launches_is_found(monkeypatch):
-    forgets = Change(RoomNumbers, "build", "~Cat(*numbers).any()", "1")
+    forgets = Change(FreeEntries, "_counts", "Cat(full).all()", "1")
     plant(monkeypatch, [forgets])
     with pytest.raises(AssertionError, match="the launch path is idle, and a ticket has no record"):
         starts(program(TINY), seed=1)

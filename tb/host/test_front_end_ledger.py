@@ -10,9 +10,9 @@ from tb.support.deep_values import deep_but
 from tb.support.hard_cases import run_until
 from tb.support.planted import plant
 from warploom_dev.rewrite import Rewrite
-from warploom_golden.launch import queue_cycle
 from warploom_golden.launch.launch_path import LaunchPath
 from warploom_golden.launch.record_queue import RecordQueue
+from warploom_golden.launch.resident import events
 from warploom_golden.oracles import LedgerError
 from warploom_sim.cosim.lockstep.events import require
 
@@ -69,7 +69,12 @@ WRONG = {
         "block_number",
     ),
     "a head does not wait": (
-        Rewrite(queue_cycle, "is_reached", "REACHED_BELOW", "COUNTS"),
+        Rewrite(
+            events,
+            "_first_not_reached",
+            "not is_reached(parts.rows[pair.stream].timeline, pair.until, COUNT_BITS)",
+            "False",
+        ),
         "did not wait",
     ),
 }

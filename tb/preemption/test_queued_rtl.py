@@ -23,7 +23,7 @@ from tb.preemption.test_queued_every_cycle import (
 )
 from tb.support.deep_values import thorough_but
 from tb.support.planted import plant
-from warploom.launch import _queue_places
+from warploom.launch.preemption import Preemption
 from warploom_dev.rewrite import Rewrite
 from warploom_golden.replay.event_constants import NEVER
 from warploom_spec.queue import Mode
@@ -97,8 +97,9 @@ def test_the_rtl_has_the_same_events_preempted_at_every_cycle(mode, seed, tmp_pa
 @pytest.mark.thorough
 def test_rtl_with_a_wrong_rule_differs(monkeypatch):
     """The RTL kills launches that are not idempotent, too."""
-    rule = "resets & launch.idempotent & launch.may_kill"
-    plant(monkeypatch, [Rewrite(_queue_places, "mode_stops", rule, "resets & launch.may_kill")])
+    rule = "(self.mode <= Mode.RESET) & self.idempotent & (self.kills < queue_packets.MAX_KILLS)"
+    wrong = rule.replace(" & self.idempotent", "")
+    plant(monkeypatch, [Rewrite(Preemption, "elaborate", rule, wrong)])
     # Launch 2 runs when the urgent one comes, and ends a block in cycle 108.
     played = Played(by_priority(Mode.RESET, 98), 5)
     said = played.difference(AmaranthPath(CONFIG).play(played.host, played.cycles))

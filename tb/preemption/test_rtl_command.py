@@ -15,7 +15,7 @@ from warploom_sim.methods.preempt import measure, rtl_measurement, rtl_run
 from warploom_sim.methods.preempt.bench import preempt_bench_build, preempt_bench_verilog
 from warploom_sim.methods.preempt.model_events import ModelRun
 from warploom_sim.methods.preempt.workload import MODES
-from warploom_spec import WarploomError
+from warploom_spec import WarploomError, queue_packets
 
 TWO = ("reset", "yield")
 #: What each mode's figures have, at least.
@@ -142,9 +142,7 @@ def test_every_mode_on_tiny(seed):
 @pytest.mark.deep
 def test_a_fault_of_the_rtl_is_found(seed, tmp_path, monkeypatch):
     """A launch is drained after two kills, not after four."""
-    from warploom.launch import _queue_hand_over
-
-    monkeypatch.setattr(_queue_hand_over, "MAX_KILLS", 2)
+    monkeypatch.setattr(queue_packets, "MAX_KILLS", 2)
     monkeypatch.setattr(
         preempt_bench_build,
         "cached",

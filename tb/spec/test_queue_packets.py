@@ -1,4 +1,4 @@
-"""KernelQueue's packets: literal widths and words."""
+"""The launch queue's packets: literal widths and words."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +10,6 @@ from warploom_spec import PRESETS, preset, queue_packets
 #: Bits of each packet: (tiny, default, large).
 PACKET_BITS = {
     "queued_launch": (387, 582, 585),
-    "queue_sent": (49, 49, 49),
     "queue_launch": (412, 677, 680),
     "queue_answer": (73, 73, 73),
     "queue_command": (19, 19, 19),
@@ -21,6 +20,10 @@ PACKET_BITS = {
     "put_back": (68, 99, 99),
     "timeline_step": (37, 37, 37),
 }
+
+
+#: What packets of `resident_packets` begin with, and what replays and models alone read.
+ELSEWHERE = {"queue_launch", "queue_command", "final_record", "put_back"}
 
 
 @pytest.mark.parametrize("name", PACKET_BITS)
@@ -34,14 +37,6 @@ def test_without_waits_a_launch_has_no_pairs():
     names = [field.name for field in queue_packets.queue_launch(none).fields]
     assert not [name for name in names if name.startswith("wait")]
     assert queue_packets.queue_launch(four).bits == 412 + 2 * 21
-
-
-def test_a_pairs_fields_stand_behind_the_launch():
-    packet = queue_packets.queue_sent(preset("default"))
-    values = dict.fromkeys(packet.offsets, 0)
-    assert packet.pack(values | {"valid": 1, "stream": 5, "priority": 3}) == 0b11_0101_1
-    assert packet.pack(values | {"wait0_valid": 1, "wait0_stream": 2}) == (2 << 8) | (1 << 7)
-    assert packet.pack(values | {"wait1_count": 0x1234}) == 0x1234 << 33
 
 
 def test_the_words_of_a_record_are_the_pages():
@@ -71,9 +66,9 @@ def test_the_words_of_a_record_are_the_pages():
 
 def test_the_pages_list_every_packet():
     folder = Path(__file__).parents[2] / "docs" / "launch"
-    pages = ("kernel_queue.md", "launch_path.md")
+    pages = ("resident_queue.md", "launch_path.md", "record_queue.md")
     text = "".join((folder / page).read_text() for page in pages)
-    assert all(f"`{name}`" in text for name in PACKET_BITS)
+    assert {name for name in PACKET_BITS if f"`{name}`" not in text} == ELSEWHERE
 
 
 @pytest.mark.rule("launch_path", 6)

@@ -15,8 +15,8 @@ from warploom.dispatch.stream_flags import StreamFlags
 from warploom.host import BusPort, HostRegisters, Mailbox
 from warploom.index import IndexMemory, IndexPacker, IndexUnpacker
 from warploom.index._iterator_setup import Setup
-from warploom.launch._queue_timelines import Timelines
 from warploom.launch.launch_inbox import LaunchInbox
+from warploom.launch.launch_pairs import LaunchPairs
 from warploom.launch.look_rounds import LookRounds
 from warploom.launch.pending_preempt import PendingPreempt
 from warploom.launch.preemption import Preemption
@@ -117,7 +117,10 @@ REPLAYED = {
     "skip_block": GRID_WALKER["skip_block"],
     # A launch waits for the first of its pairs alone.
     "one_pair": Change(
-        Timelines, "_pair", "pending[s].eq(waits)", "pending[s].eq(waits & (k == 0))"
+        LaunchPairs,
+        "_compare",
+        "asks.eq(comparing & pair.valid)",
+        "asks.eq(comparing & pair.valid & Mux(self.accepting, self.step[1], self.step[2]))",
     ),
     # What an SM alone sees when it reads indices.
     "never_written": Change(

@@ -38,11 +38,6 @@ LARGE = (
     "index_iterator",
     "block_to_warps",
     "resource_ranges",
-    "kernel_queue",
-    "kernel_queue_launches",
-    "kernel_queue_offers",
-    "kernel_queue_places",
-    "kernel_queue_records",
     "bus_port",
     "launch_path_room",
 )

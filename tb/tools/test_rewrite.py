@@ -16,7 +16,7 @@ from tb.host import (
     test_host_registers_wrong_rules,
     test_mailbox_queues_wrong_rules,
 )
-from tb.launch import test_kernel_queue, test_launch_path, test_record_queue
+from tb.launch import test_launch_path, test_record_queue
 from tb.support.wrong_rules import WrongRule
 from warploom_dev.planted import planted
 from warploom_dev.rewrite import Rewrite
@@ -30,7 +30,6 @@ PLANTED = (
     test_host_registers_wrong_rules,
     test_mailbox_queues_wrong_rules,
     test_block_dispatcher_wrong_rules,
-    test_kernel_queue,
     test_launch_path,
     test_record_queue,
 )

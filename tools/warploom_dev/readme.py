@@ -67,7 +67,7 @@ def works(root: Path) -> str:
             f"{latency['doorbell_to_first_block']} cycles from a doorbell to the first block",
         ),
         (
-            "[stream queues](docs/launch/kernel_queue.md): launches that wait for other streams",
+            "[stream queues](docs/launch/resident_queue.md): launches that wait for other streams",
             "[yes](hdl/warploom/launch/)",
             "[yes](golden/warploom_golden/launch/)",
             f"{latency['wait_to_first_offer']} cycles from an awaited launch's record to the first"

@@ -35,7 +35,6 @@ BLOCKS: Final[dict[str, Factory]] = {
     "grid_walker": _block("dispatch", "GridWalker"),
     "block_dispatcher": _block("dispatch", "BlockDispatcher"),
     "resident_dispatcher": _block("dispatch", "ResidentDispatcher"),
-    "kernel_queue": _block("launch", "KernelQueue"),
     "resident_queue": _block("launch", "ResidentQueue"),
     "record_queue": _block("launch", "RecordQueue"),
     "launch_path": _block("launch", "LaunchPath"),

@@ -87,7 +87,6 @@ PARAMETERS: Final[dict[str, tuple[str, ...]]] = {
     "grid_walker": ("grid_bits",),
     "block_dispatcher": _DISPATCHER,
     "resident_dispatcher": _RESIDENTS,
-    "kernel_queue": _QUEUE,
     "resident_queue": _QUEUE,
     "record_queue": ("queue_depth",),
     "launch_path": (*_HISTORY, *_DISPATCHER, *_QUEUE, *_CELLS),

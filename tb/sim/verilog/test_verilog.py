@@ -180,7 +180,7 @@ def test_without_an_index_memory_there_are_no_blocks_for_indices(tmp_path: Path)
     assert result.exit_code == 2
     assert result.stderr == (
         "Error: block is 'index_memory'; legal with index_memory_warps = 0: launch_check,"
-        " grid_walker, block_dispatcher, resident_dispatcher, kernel_queue, resident_queue,"
+        " grid_walker, block_dispatcher, resident_dispatcher, resident_queue,"
         " record_queue, launch_path, bus_port, mailbox, execution_unit, task_units,"
         " host_registers, offer_queue, resource_ranges, block_to_warps, block_at_a_time,"
         " front_end\n"

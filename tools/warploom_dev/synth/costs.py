@@ -37,7 +37,6 @@ PAGES: Final = {
         "index/index_memory": ("IndexMemory",),
         "index/index_packer": ("IndexPacker", "IndexUnpacker"),
         "launch/launch_check": ("LaunchCheck",),
-        "launch/kernel_queue": ("KernelQueue",),
         "launch/launch_path": ("LaunchPath",),
         "host/front_end": (FRONT_END,),
     }.items()

@@ -37,7 +37,6 @@ _DISPATCHER_MEMORIES: Final = (
 MEMORIES: Final = {
     "IndexMemory": ("",),
     "IndexGenerator+IndexMemory": ("memory",),
-    "KernelQueue": ("memories", "waits"),
     "ResidentDispatcher": ("",),
     "LaunchPath": ("memory", *_QUEUE_MEMORIES, *_DISPATCHER_MEMORIES),
     "FrontEnd": ("memory", "memories", "waits", "records"),

@@ -150,7 +150,7 @@ def _resident_dispatcher(config: Config) -> Ports:
 
 
 def _queue_pulses(config: Config) -> Ports:
-    """Return the pulses that KernelQueue and LaunchPath both have."""
+    """Return the pulses of streams and records."""
     packets = queue_packets
     return _signals(
         config,
@@ -163,38 +163,6 @@ def _queue_pulses(config: Config) -> Ports:
         put_back=packets.put_back,
         timeline=packets.timeline_step,
     )
-
-
-def _kernel_queue(config: Config) -> Ports:
-    packets = queue_packets
-    streams = _streams(
-        config,
-        abort=packets.launch_abort,
-        launch=layouts.dispatch_launch,
-        ended=layouts.dispatch_end,
-        request=layouts.index_config,
-        decision=layouts.index_decision,
-    )
-    pulses = _signals(
-        config,
-        sent=packets.queue_sent,
-        checked=packets.queue_launch,
-        stop=layouts.dispatch_stop,
-    )
-    bits = ("no_sm", "cancel", "launch_yields", "record_taken", "soft_reset_active", "restart")
-    return {
-        **streams,
-        **pulses,
-        **_queue_pulses(config),
-        **dict.fromkeys((*bits, "idle"), 1),
-        "room": 1 << config.priority_bits,
-        "launch_timeout": 32,
-        "clock": 32,
-        "release": config.entry_bits + 2,
-        "started": PLACES,
-        "yields": PLACES,
-        **dict.fromkeys(("launch_number", "ended_number"), layouts.BLOCK_NUMBER_BITS),
-    }
 
 
 def _resident_sms(config: Config) -> Ports:
@@ -339,7 +307,6 @@ PORTS: Final[dict[str, Callable[[Config], Ports]]] = {
     "GridWalker": _grid_walker,
     "BlockDispatcher": _block_dispatcher,
     "ResidentDispatcher": _resident_dispatcher,
-    "KernelQueue": _kernel_queue,
     "LaunchPath": _launch_path,
     "FrontEnd": _front_end,
     "ResourceRanges": _resource_ranges,

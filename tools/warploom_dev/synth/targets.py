@@ -170,7 +170,6 @@ def all_targets() -> tuple[Target, ...]:
         Target(block=INDEX, config="large", seeds=1),
         _largest_dispatcher(),
         *_residents(),
-        Target(block="KernelQueue", seeds=1),
         _whole("LaunchPath", 0),
         *(Target(block=name) for name in OTHERS),
         *(Target(block=name, seeds=3) for name in SM_SIDE),
