@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from tb.oracles import test_ledger
 from tb.support import hard_cases
 from tb.support.lockstep_runs import EVENTS
 from tb.support.stream_buffer import FaultyStimulus, make
@@ -136,12 +135,3 @@ def test_what_never_happens_fails_in_the_end(seed: int, monkeypatch: pytest.Monk
     cases = [Case(make=make, seed=seed, stimulus=FaultyStimulus, events=EVENTS)]
     with pytest.raises(AssertionError, match="never observed: a miracle"):
         hard_cases.run_until(["full", "a miracle"], lambda number: cases, "amaranth")
-
-
-def test_a_ledger_that_has_nothing_to_say_fails(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(test_ledger, "MOST", 1)
-    with pytest.raises(AssertionError, match="the ledger says nothing of "):
-        test_ledger.demand_complaint(["is held"], seed)
-    with pytest.raises(AssertionError, match="did not happen"):
-        cases = test_ledger.dispatcher_case(test_ledger.CONFIG, "no_stops", seed, 200)
-        test_ledger.books_of([[cases]], {"ledger: blocks ok": 10_000})

@@ -31,8 +31,7 @@ from tb.sm_side import (
     test_resource_ranges,
 )
 from tb.support import dispatch_cases, resident_cases, resident_queue_cases
-from tb.support.dispatch_configs import soon
-from tb.support.dispatch_events import LATE_NUMBER
+from tb.support.dispatch_configs import LATE_NUMBER, soon
 from warploom_dev.coverage.counted_builds import Build
 
 #: Every policy, and both reclaims.
@@ -55,10 +54,6 @@ BUILDS: Final[dict[str, tuple[Build, ...]]] = {
     "index_generator": (Build.of(test_index_generator.make, "narrow", memory=True),),
     "incremental_scheduler": (Build.of(test_incremental_scheduler.make, "three_entries"),),
     "grid_walker": (Build.of(dispatch_cases.make_walker, "tiny", first_number=LATE_NUMBER),),
-    "block_dispatcher": tuple(
-        Build.of(dispatch_cases.make_dispatcher, soon(config), first_number=LATE_NUMBER)
-        for config in DISPATCHERS
-    ),
     "resident_dispatcher": tuple(
         Build.of(resident_cases.make_resident, soon(config), first_number=LATE_NUMBER)
         for config in RESIDENT_DISPATCHERS

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from tb.dispatch import test_block_dispatcher, test_grid_walker, test_resident_dispatcher
+from tb.dispatch import test_grid_walker, test_resident_dispatcher
 from tb.host import (
     test_bus_port,
     test_execution_unit,
@@ -42,7 +42,6 @@ MutationBench = Callable[[int], list[Case]]
 
 #: Grids and blocks of which each bit is 0 and 1 in a short run.
 NARROW_PATH: Final = soon("tiny,stream_bits=2,max_threads=128,grid_bits=8,4,4")
-DISPATCHER: Final = soon("tiny,policy=round_robin,reclaim=out_of_order")
 RESIDENTS: Final = soon("tiny,stream_bits=2,policy=round_robin,reclaim=out_of_order")
 
 
@@ -64,11 +63,6 @@ def _all(*benches: MutationBench) -> MutationBench:
 def _unobserved(bench: MutationBench) -> MutationBench:
     """Return a bench without its observers: they see no more than the model, and take time."""
     return lambda seed: [replace(case, events={}) for case in bench(seed)]
-
-
-def _in_turn(cases: Callable[[str, int, int], list[Case]], count: int) -> MutationBench:
-    """Return a bench of ``count`` seeds of a dispatcher in all profiles."""
-    return lambda seed: [case for k in range(count) for case in cases(DISPATCHER, seed + k, 6000)]
 
 
 def _residents(seed: int) -> list[Case]:
@@ -122,17 +116,6 @@ BENCHES: Final[dict[str, MutationBench]] = {
     "grid_walker": _all(
         _repeated(test_grid_walker.case, "tiny", 3),
         _repeated(test_grid_walker.edge_case, "tiny", 3),
-    ),
-    "block_dispatcher": _unobserved(
-        _all(
-            _in_turn(test_block_dispatcher.cases, 3),
-            _repeated(test_block_dispatcher.kill_burst_case, DISPATCHER, 8),
-            _repeated(test_block_dispatcher.tight_case, DISPATCHER, 8),
-            _repeated(test_block_dispatcher.dual_kill_case, DISPATCHER, 5),
-            _repeated(test_block_dispatcher.dual_kill_case, DISPATCHER, 3, edges=False),
-            _repeated(test_block_dispatcher.slow_case, DISPATCHER, 1),
-            _repeated(test_block_dispatcher.stray_report_case, DISPATCHER, 1),
-        )
     ),
     "resident_dispatcher": _unobserved(_residents),
     "resident_queue": _unobserved(_queues),

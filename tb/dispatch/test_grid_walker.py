@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from tb.support.deep_values import deep_but
 from tb.support.dispatch_cases import make_walker
-from tb.support.dispatch_configs import config_of
-from tb.support.dispatch_events import LATE_NUMBER
+from tb.support.dispatch_configs import LATE_NUMBER, config_of
 from tb.support.launch_cases import edge_grid, random_grid
 from tb.support.planted import plant
 from tb.support.record import Sender, record

@@ -3,13 +3,13 @@
 import pytest
 
 from tb.support.dispatch_configs import config_of
-from tb.support.dispatch_rules import at
 from tb.support.resettable import resettable
 from tb.support.resident_rules import (
     FAULT,
     KILLED,
     RTL_AND_MODEL,
     WHOLE,
+    at,
     blocks,
     changes,
     drive,

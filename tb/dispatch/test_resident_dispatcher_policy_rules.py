@@ -3,10 +3,10 @@
 import pytest
 
 from tb.support.dispatch_configs import config_of
-from tb.support.dispatch_rules import at
 from tb.support.resident_rules import (
     RTL_AND_MODEL,
     WHOLE,
+    at,
     changes,
     drive,
     during,

@@ -3,14 +3,15 @@
 import pytest
 
 from tb.support.dispatch_configs import config_of
-from tb.support.dispatch_rules import HALF, at
 from tb.support.resident_rules import (
     FAULT,
+    HALF,
     KILLED,
     ONE,
     RTL_AND_MODEL,
     TINY,
     WHOLE,
+    at,
     blocks,
     changes,
     drive,

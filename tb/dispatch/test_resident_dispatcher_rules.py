@@ -3,13 +3,13 @@
 import pytest
 
 from tb.support.dispatch_configs import config_of
-from tb.support.dispatch_rules import at
 from tb.support.resident_rules import (
     KILLED,
     ONE,
     RTL_AND_MODEL,
     TINY,
     WHOLE,
+    at,
     blocks,
     changes,
     drive,

@@ -1,4 +1,4 @@
-"""The placement policies that predictions know: one list in each, and what the others are told."""
+"""The placement policies that predictions know: their list, and what the others are told."""
 
 import subprocess
 import sys
@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from tb.support.toy_policy import IN_REGISTRY, NAME
-from warploom_golden.oracles import list_scheduler
 from warploom_golden.oracles.predicted_policies import check_predicted
 from warploom_golden.replay.event_constants import PREDICTED_IN, PREDICTED_POLICIES
 from warploom_spec import WarploomError
@@ -30,20 +29,18 @@ THOROUGH = ("-m", "not deep and not fpga")
 FOLDERS = ("tb/oracles", "tb/merging", "tb/preemption", "tb/replay", "tb/sim/sweep")
 
 
-def test_every_prediction_knows_the_same_policies() -> None:
-    assert list_scheduler.POLICIES == PREDICTED_POLICIES
+def test_predicted_policies_are_policies() -> None:
     assert set(PREDICTED_POLICIES) <= set(POLICIES)
 
 
-@pytest.mark.parametrize("file", [PREDICTED_IN, "oracles/list_scheduler.py"])
-def test_a_refusal_names_the_policy_the_legal_ones_and_the_file(file: str) -> None:
+def test_a_refusal_names_the_policy_the_legal_ones_and_the_file() -> None:
     with pytest.raises(WarploomError) as refused:
-        check_predicted(NAME, PREDICTED_POLICIES, file)
+        check_predicted(NAME, PREDICTED_POLICIES, PREDICTED_IN)
     text = str(refused.value)
     assert text.startswith(f"policy is '{NAME}', ") and "\n" not in text
     assert f"legal: {', '.join(PREDICTED_POLICIES)} (" in text
     path = text.rsplit(" ", 1)[1].rstrip(")")
-    assert path.endswith(file) and (ROOT / path).is_file()
+    assert path.endswith(PREDICTED_IN) and (ROOT / path).is_file()
 
 
 def with_last_fit(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -65,7 +62,6 @@ import tb.support.toy_policy
 from click.testing import CliRunner
 from dataclasses import replace
 from warploom_golden.merging.merged_dispatcher import MergedDispatcher
-from warploom_golden.oracles import ListScheduler
 from warploom_golden.replay.event_dispatcher import EventDispatcher
 from warploom_sim import cli
 from warploom_sim.cosim import simulators
@@ -77,7 +73,6 @@ def build(*arguments):
 simulators.require = build
 config = replace(preset("tiny"), policy="{NAME}")
 models = (
-    ListScheduler,
     lambda config: EventDispatcher(config, 1),
     lambda config: MergedDispatcher(config, "gate"),
 )
@@ -104,7 +99,7 @@ def test_predictors_and_commands_refuse_it_in_one_line(tmp_path: Path) -> None:
     done = with_last_fit("-c", REFUSALS, *lines)
     assert done.returncode == 0, done.stderr
     said = done.stdout.splitlines()
-    assert len(said) == 3 + len(lines)
+    assert len(said) == 2 + len(lines)
     for line in said:
         assert line.startswith("2 ") and " / " not in line, line
         assert f"policy is '{NAME}', which is not predicted; legal: first_fit, " in line

@@ -1,4 +1,4 @@
-"""A new opcode, fate, stop or status is not judged as an old one: the models refuse it."""
+"""A new opcode or status is not judged as an old one: the models refuse it."""
 
 from enum import IntEnum
 from pathlib import Path
@@ -6,13 +6,11 @@ from typing import Any
 
 import pytest
 
-from warploom_golden.dispatch import place
 from warploom_golden.host import Mailbox
 from warploom_golden.host import mailbox as mailbox_module
-from warploom_golden.oracles.ledger_entry import reported_state
+from warploom_golden.oracles.block_state import reported_state
 from warploom_spec import (
     BlockStatus,
-    Stop,
     WarploomError,
     host_commands,
     host_packets,
@@ -76,15 +74,9 @@ def test_an_opcode_without_a_row_is_refused_with_its_file(monkeypatch: pytest.Mo
     assert str(refused.value).endswith("(spec/warploom_spec/host_commands.py)")
 
 
-def test_fates_stops_and_statuses_without_a_rule_are_refused(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    for call, number in (
-        (place.stopped_fate, extended(Stop, "LATER", 3).LATER),
-        (lambda status: reported_state(status, False), extended(BlockStatus, "LATER", 3).LATER),
-    ):
-        with pytest.raises(AssertionError, match="LATER"):
-            call(number)  # type: ignore[operator]
+def test_a_status_without_a_rule_is_refused() -> None:
+    with pytest.raises(AssertionError, match="LATER"):
+        reported_state(extended(BlockStatus, "LATER", 3).LATER, False)
 
 
 def test_a_status_without_a_name_counts_as_a_fault() -> None:

@@ -5,21 +5,15 @@ from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
-from tb.support.dispatch_events import (
-    Ends,
-    LateLedger,
-    StallCauses,
-)
-from tb.support.error_events import ErrorRecords
-from tb.support.fate_events import Fates
-from tb.support.preempts_ledger import PreemptsLedger
 from warploom_golden.oracles import HostLedger
 from warploom_sim.variant import variant
-from warploom_spec import Config
+from warploom_spec import Config, layouts
 from warploom_spec.config import POLICIES, RECLAIMS
 
 #: Every placement policy with every reclaim policy, as text to add to a preset's name.
 POLICIES_AND_RECLAIMS = [f"policy={p},reclaim={r}" for p in POLICIES for r in RECLAIMS]
+#: Eight blocks before the highest number: each of its bits is both 0 and 1.
+LATE_NUMBER = (1 << layouts.BLOCK_NUMBER_BITS) - 8
 #: Shapes of machine that are odd in one respect each.
 ODD = (
     "tiny,sms=1",
@@ -61,29 +55,4 @@ class Observers(SimpleNamespace):
         return ObserverOfConfig
 
 
-LATE_LEDGERS = Observers(LateLedger)
-PREEMPTS_LEDGERS = Observers(PreemptsLedger)
 HOST_LEDGERS = Observers(HostLedger)
-ENDS = Observers(Ends)
-FATES = Observers(Fates)
-
-
-def observers(text: str) -> dict[str, str | type]:
-    """Return the ``events`` of a case of BlockDispatcher: ledger, stalls, errors, ends, fates."""
-    return {
-        "ledger": f"{__name__}:LATE_LEDGERS.{text}",
-        "stalls": StallCauses,
-        "errors": ErrorRecords,
-        "ends": f"{__name__}:ENDS.{text}",
-        "fates": f"{__name__}:FATES.{text}",
-    }
-
-
-def preempts_observers(text: str) -> dict[str, str | type]:
-    """Return the ``events`` of a case of BlockDispatcher with `preempts`."""
-    return {
-        "ledger": f"{__name__}:PREEMPTS_LEDGERS.{text}",
-        "stalls": StallCauses,
-        "errors": ErrorRecords,
-        "ends": f"{__name__}:ENDS.{text}",
-    }

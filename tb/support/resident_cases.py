@@ -2,8 +2,7 @@
 
 from collections.abc import Mapping
 
-from tb.support.dispatch_configs import Observers, config_of
-from tb.support.dispatch_events import LATE_NUMBER
+from tb.support.dispatch_configs import LATE_NUMBER, Observers, config_of
 from tb.support.resident_ledger import ResidentLedger
 from tb.support.resident_traffic import Mood, ResidentTraffic
 from warploom.dispatch import ResidentDispatcher

@@ -23,6 +23,8 @@ TINY = config_of("tiny,policy=first_fit,stream_bits=2,kill_timeout=16")
 ONE = config_of("tiny,policy=first_fit,stream_bits=2,kill_timeout=16,sms=1,block_slots=2")
 #: Needs all barriers of an SM.
 WHOLE = {"barriers": 4}
+#: A little more than half of what an SM has, each by itself.
+HALF = {"warps": 9, "registers": 17, "shared": 33, "barriers": 3}
 
 #: A report: cycle, SM, slot, and its status if that is not `OK`.
 Report = tuple[int, int, int] | tuple[int, int, int, int]
@@ -34,6 +36,11 @@ def start(stream: int = 0, config: Config = TINY, **changes: int) -> int:
     fields = dict.fromkeys((f.name for f in packet.fields), 0)
     fields |= {"gx": 1, "gy": 1, "gz": 1, "warps": 1, "stream": stream}
     return packet.pack(fields | changes)
+
+
+def at(cycle: int, value: int = 1) -> Callable[[int], int]:
+    """Return a level that has the value in one cycle."""
+    return lambda now: value if now == cycle else 0
 
 
 def during(first: int, till: int, value: int = 1, other: int = 0) -> Callable[[int], int]:

@@ -1,16 +1,12 @@
 """Small faults in the RTL's source, by block and name, which a comparison with the model finds."""
 
-from warploom.dispatch._fit_table import FitTable
-from warploom.dispatch._resident_places import ResidentPlaces
 from warploom.dispatch.active_launch import ActiveLaunch
 from warploom.dispatch.amounts import Amounts
 from warploom.dispatch.books import Books
 from warploom.dispatch.grouped_returns import GroupedReturns
 from warploom.dispatch.lost_sms import LostSms
 from warploom.dispatch.next_resident import NextResident
-from warploom.dispatch.placement import round_robin
 from warploom.dispatch.room import Room
-from warploom.dispatch.sm.port import SmPort
 from warploom.dispatch.stream_flags import StreamFlags
 from warploom.host import BusPort, HostRegisters, Mailbox
 from warploom.index import IndexMemory, IndexPacker, IndexUnpacker
@@ -65,56 +61,27 @@ INDEX_UNPACKER = {
 INDEX_MEMORY = index_memory.PLANTED | {
     "early_read": Change(IndexMemory, "_pending", "return unwritten", "return Value.cast(0)"),
 }
-#: ``overcommit``: a warp more than there is. ``wrong_slot``: slot 1's offers name slot 0.
-#: ``pointer``: `round_robin` stays where it is when its search wrapped. ``late_return``: what a
-#: report gives back is free one cycle later. ``stream_order``: launches of one stream overlap,
-#: others wait. ``stale_address``: the offers of the second place keep the index address of the
-#: first one's.
-BLOCK_DISPATCHER = {
-    "overcommit": Change(
-        FitTable,
-        "_take",
-        "bits = capacity.bit_length() + 1",
-        'capacity += resource == "warps"; bits = capacity.bit_length() + 1',
+
+
+#: ``overcommit``: a unit more than there is. ``hold``: nothing is held. ``age``: of one priority
+#: the youngest is next. ``late``: a report that comes while a sweep is on saves no SM. ``whose``: a
+#: sweep loses SMs with blocks of other streams. ``wait``: a begun launch of mode `wait` gives way.
+RESIDENT_DISPATCHER = {
+    "overcommit": Change(Amounts, "enough", "x >= y", "x + 1 >= y"),
+    "hold": Change(StreamFlags, "elaborate", "self.open & ~held", "self.open"),
+    "age": Change(NextResident, "_ages", "= bit, ~bit", "= ~bit, bit"),
+    "late": Change(LostSms, "elaborate", "mute.eq(0)", "mute.eq(1)"),
+    "whose": Change(LostSms, "elaborate", "mute & (self.stream == whose)", "mute"),
+    "wait": Change(
+        ActiveLaunch, "_change", "following.comes_first & ~stays", "following.comes_first"
     ),
-    "wrong_slot": Change(
-        SmPort,
-        "_offer",
-        "slot.eq(slots.front.slot)",
-        "slot.eq(Mux(slots.front.slot == 1, 0, slots.front.slot))",
-    ),
-    "pointer": Change(round_robin, "rotating", "m.If(advance)", "m.If(advance & some_ahead)"),
-    "late_return": Change(
-        SmPort,
-        "elaborate",
-        "returned.eq(self.events.hits)",
-        "returned.eq((late := Signal(2), m.d.sync.__iadd__(late.eq(self.events.hits)))[0])",
-    ),
-    "stream_order": Change(
-        ResidentPlaces,
-        "_choose",
-        "words[0].stream == words[1].stream",
-        "words[0].stream != words[1].stream",
-    ),
-    "stale_address": Change(
-        ResidentPlaces,
-        "_queue",
-        "offered.eq(following.offered)",
-        "[offered.eq(following.offered), offered.index_address.eq(Mux(self.walk.place,"
-        " offered.index_address, following.offered.index_address))]",
-    ),
-    **{f"grid_walker.{name}": change for name, change in GRID_WALKER.items()},
 }
-
-
 #: Faults that replays find; `tb.support.planted_replays` makes one hardware with all of them.
 REPLAYED = {
     "width_z": LAUNCH_CHECK["width_z"],
     "no_reference": CONFIG_FILTER["no_reference"],
     "carry_y": INDEX_ITERATOR["carry_y"],
-    "late_return": BLOCK_DISPATCHER["late_return"],
-    "stream_order": BLOCK_DISPATCHER["stream_order"],
-    "skip_block": GRID_WALKER["skip_block"],
+    "overcommit": RESIDENT_DISPATCHER["overcommit"],
     # A launch waits for the first of its pairs alone.
     "one_pair": Change(
         LaunchPairs,
@@ -172,19 +139,6 @@ REPLAYED = {
     "refused": Change(BusPort, "elaborate", "self.refused + counted", "self.refused"),
     "no_interrupt": Change(
         HostRegisters, "_interrupt", "self.irq.eq((status & enable).any())", "self.irq.eq(0)"
-    ),
-}
-#: ``overcommit``: a unit more than there is. ``hold``: nothing is held. ``age``: of one priority
-#: the youngest is next. ``late``: a report that comes while a sweep is on saves no SM. ``whose``: a
-#: sweep loses SMs with blocks of other streams. ``wait``: a begun launch of mode `wait` gives way.
-RESIDENT_DISPATCHER = {
-    "overcommit": Change(Amounts, "enough", "x >= y", "x + 1 >= y"),
-    "hold": Change(StreamFlags, "elaborate", "self.open & ~held", "self.open"),
-    "age": Change(NextResident, "_ages", "= bit, ~bit", "= ~bit, bit"),
-    "late": Change(LostSms, "elaborate", "mute.eq(0)", "mute.eq(1)"),
-    "whose": Change(LostSms, "elaborate", "mute & (self.stream == whose)", "mute"),
-    "wait": Change(
-        ActiveLaunch, "_change", "following.comes_first & ~stays", "following.comes_first"
     ),
 }
 #: ``second_preempt``: one is accepted while the record before it is written. ``inbox``: a launch

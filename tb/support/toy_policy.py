@@ -8,8 +8,8 @@ RTL, model and registry were done. In any other process the import changes nothi
 import os
 from pathlib import Path
 
-from warploom.dispatch import placement as rtl
-from warploom_golden.dispatch import placement as model
+from warploom.dispatch import policies as rtl
+from warploom_golden.dispatch import policies as model
 from warploom_spec import config
 
 NAME = "last_fit"

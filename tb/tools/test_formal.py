@@ -29,12 +29,10 @@ MADE = {name: outcomes.stated(name) for name in outcomes.benches()}
 LARGE = (
     "launch_path",
     "mailbox_aborts",
-    "block_dispatcher",
     "launch_check",
     "config_filter",
     "mailbox",
     "execution_unit",
-    "block_dispatcher_end",
     "index_iterator",
     "block_to_warps",
     "resource_ranges",

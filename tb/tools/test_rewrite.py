@@ -8,7 +8,6 @@ import textwrap
 
 import pytest
 
-from tb.dispatch import test_block_dispatcher_wrong_rules
 from tb.host import (
     test_driver_wrong_rules,
     test_execution_unit_wrong_rules,
@@ -29,7 +28,6 @@ PLANTED = (
     test_front_end_units,
     test_host_registers_wrong_rules,
     test_mailbox_queues_wrong_rules,
-    test_block_dispatcher_wrong_rules,
     test_launch_path,
     test_record_queue,
 )

@@ -13,13 +13,12 @@ from amaranth.hdl import Shape
 from amaranth.lib import wiring
 
 from tb.support.deep_values import deep_but
-from warploom.dispatch import BlockDispatcher
+from warploom.dispatch import ResidentDispatcher
 from warploom_dev.synth import costs, synth_figures, synth_report
 from warploom_dev.synth.measure import Key, Row
 from warploom_dev.synth.targets import BASELINE, Target, all_targets
 from warploom_sim.verilog.header import ports
 from warploom_spec import PRESETS, preset
-from warploom_spec.config import ORDER_TABLE_POLICIES
 
 ROOT = Path(__file__).parents[2]
 FIELDS = {
@@ -96,29 +95,6 @@ class Widths:
     def grid_walker(self) -> int:
         return 2 * self.grid + STREAM + self.grid + self.number + 1 + STREAM + 1
 
-    def launch_words(self) -> int:
-        block = self.block + self.threads + self.warps + self.lanes
-        resources = self.registers + self.shared + self.barriers
-        return self.ticket + self.kernel + self.grid + block + resources + self.pack
-
-    def sm_port(self) -> int:
-        offer = 1 + self.slot + self.grid + self.number + self.task
-        offer += self.address + self.warps + self.pack
-        report = self.slot + 2
-        return offer + STREAM + report + STREAM
-
-    def block_dispatcher(self, policy: str) -> int:
-        launch = self.ticket + self.entries + 2 * self.grid + self.kernel + self.block + self.warps
-        launch += self.threads + self.lanes + self.registers  # of a warp
-        launch += self.pack + self.address + self.resources + self.order
-        ended = self.ticket + self.fate + self.code + self.cycles + self.grid + 1
-        ended += self.entries + 4
-        stop, kill = 2 * 2, 2
-        table = 2 * self.sm + STREAM if policy in ORDER_TABLE_POLICIES else 0
-        streams = launch + ended + stop + 2 * STREAM + table
-        sms = self.sms * (self.sm_port() + 2) + kill
-        return streams + sms + 2 * self.launch_words() + 7 * self.stall + self.error
-
 
 def modules(component: wiring.Component) -> dict[str, Counter[str]]:
     """Return each module's cells by type, and their summed widths, by its path below the top."""
@@ -136,13 +112,10 @@ def modules(component: wiring.Component) -> dict[str, Counter[str]]:
 
 @pytest.mark.parametrize("config", deep_but([], ["tiny", "default"], thorough=["tiny"]))
 def test_what_is_measured_is_what_a_replay_runs(config: str) -> None:
-    """Cell for cell: nothing is added, left out or narrowed inside the whole.
-
-    The rows of BlockDispatcher are of the block without `preempts`, which LaunchPath sets.
-    """
+    """Cell for cell: nothing is added, left out or narrowed inside the whole."""
     whole = Target(block="LaunchPath", config=config).component()
     inside = modules(whole)
-    dispatcher = modules(BlockDispatcher(preset(config), preempts=True))
+    dispatcher = modules(ResidentDispatcher(preset(config)))
     generator = modules(Target(block="IndexGenerator", config=config).component())
     assert sum(sum(cells.values()) for cells in dispatcher.values()) > 1000
     assert dispatcher == {
@@ -155,14 +128,12 @@ def test_what_is_measured_is_what_a_replay_runs(config: str) -> None:
         assert not name or cells == inside[f"generator.{name}"], name
 
 
-QUOTED = [t for t in all_targets() if t.block in ("IndexGenerator", "BlockDispatcher")]
+QUOTED = [t for t in all_targets() if t.block == "IndexGenerator"]
 WALKERS = [Target(block="GridWalker", config=config) for config in PRESETS]
 
 
 def specified(target: Target) -> int:
     widths = Widths(target.config)
-    if target.block == "BlockDispatcher":
-        return widths.block_dispatcher(target.policy or "")
     return widths.index_generator() if target.block == "IndexGenerator" else widths.grid_walker()
 
 

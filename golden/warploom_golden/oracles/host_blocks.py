@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 from typing import NoReturn
 
 from warploom_golden.oracles.axil_bus import Access, AxilBus
-from warploom_golden.oracles.ledger import LedgerError
-from warploom_golden.oracles.ledger_entry import State, reported_state
+from warploom_golden.oracles.block_state import LedgerError, State, reported_state
 from warploom_spec import layouts
 from warploom_spec.config import Config
 from warploom_spec.errors import BlockStatus, ErrorCode

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from warploom_golden.oracles.axil_bus import Access
+from warploom_golden.oracles.block_state import State
 from warploom_golden.oracles.host_blocks import HostBlocks, Launch
-from warploom_golden.oracles.ledger_entry import State
 from warploom_spec.config import Config
 from warploom_spec.host_map import OFFSETS, SECTION_BASE, SECTION_BYTES
 from warploom_spec.queue import RecordKind

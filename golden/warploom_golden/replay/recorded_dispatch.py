@@ -1,4 +1,4 @@
-"""BlockDispatcher's placement beside a real GPU's: block lengths or reports come from a recording.
+"""The dispatcher's placement beside a real GPU's: block lengths or reports come from a recording.
 
 Nothing is said here of what a block computes. The dispatcher takes one decision a cycle, the lowest
 block number first, by one of its own placement policies. A slot can be given out again a fixed time
@@ -9,11 +9,10 @@ import heapq
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
-from warploom_golden.dispatch.placement import Policy, policy
 from warploom_golden.replay.recorded_grid import (
     PERIOD,
     Numbers,
@@ -21,6 +20,7 @@ from warploom_golden.replay.recorded_grid import (
     Times,
     slots_left,
 )
+from warploom_golden.replay.recorded_policies import Load, Policy, policy
 from warploom_spec import Config, preset
 
 #: Beside the policies, for comparison: of the SMs with room one is drawn for each block.
@@ -59,7 +59,7 @@ class RecordedDispatch:
     grid : RecordedGrid
         What was recorded. Its first wave is placed as recorded.
     rule : str
-        A placement policy of `BlockDispatcher`; or `CHANCE`.
+        A placement policy; or `CHANCE`.
     turnaround : float or array of float
         Nanoseconds from a block's end to the first start in its slot; an array has one for each SM.
     reports : bool
@@ -78,8 +78,7 @@ class RecordedDispatch:
         for sm in grid.sm[:wave].tolist():
             self._room[sm] -= 1
         self._eligible = [room > 0 for room in self._room]
-        # Any: a policy reads of an SM what a `_Load` has, and no more.
-        self._loads: list[Any] = [_Load(grid.slots - room) for room in self._room]
+        self._loads = [_Load(grid.slots - room) for room in self._room]
         self._left = slots_left(grid)
         # (cycle in which the slot counts as free, time at which it was left, SM)
         self._ends: list[tuple[int, float, int]] = []
@@ -168,6 +167,6 @@ class _Chance(Policy):
     def __init__(self) -> None:
         self._draws = random.Random(1)
 
-    def choose(self, eligible: Sequence[bool], sms: Sequence[Any]) -> int:
+    def choose(self, eligible: Sequence[bool], sms: Sequence[Load]) -> int:
         """Return one of the SMs with room."""
         return self._draws.choice([sm for sm, room in enumerate(eligible) if room])

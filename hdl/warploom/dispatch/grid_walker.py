@@ -1,18 +1,11 @@
 """A grid's blocks in order of their id: x fastest, one a cycle."""
 
-from typing import Any
-
 from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from warploom_spec import Config, layouts
 from warploom_spec.layouts import BLOCK_NUMBER_BITS
-
-
-def block_place(config: Config) -> data.StructLayout:
-    """Return the layout of a block's place in its grid."""
-    return data.StructLayout(dict(zip("xyz", config.grid_bits, strict=True)))
 
 
 class GridWalker(wiring.Component):
@@ -26,25 +19,16 @@ class GridWalker(wiring.Component):
     config : Config
         ``grid_bits`` are the coordinates' widths.
     first_number : int, optional
-        Number of each grid's first block, for tests of the numbers' wrap. Without effect with
-        ``resumes``: there the port ``number`` says it.
-    resumes : bool, optional
-        Whether there are the ports ``drop``, ``number``, ``counted`` and ``next_block``: a walk
-        may be interrupted, and go on later.
+        Number of each grid's first block, for tests of the numbers' wrap.
     """
 
     i: stream.Interface
     o: stream.Interface
     flush: Signal
-    drop: Signal
-    number: Signal
-    counted: Signal
-    next_block: "data.View[data.StructLayout]"
 
-    def __init__(self, config: Config, *, first_number: int = 0, resumes: bool = False) -> None:
+    def __init__(self, config: Config, *, first_number: int = 0) -> None:
         self._config = config
         self._first_number = first_number
-        self._resumes = resumes
         super().__init__(
             {
                 # A grid and the block to begin with, `0 <= start < g` in each axis. `ready` is
@@ -57,21 +41,8 @@ class GridWalker(wiring.Component):
                 # Forgets the held grid. A grid that transfers at `i` in the same cycle is held all
                 # the same, and a transfer at `o` in that cycle stands.
                 "flush": In(1),
-                **(self._resume_ports() if resumes else {}),
             }
         )
-
-    def _resume_ports(self) -> dict[str, Any]:
-        return {
-            # The held grid is forgotten at the end of the cycle, and one that is at `i` is taken
-            # whatever is held. A transfer at `o` in that cycle stands.
-            "drop": In(1),
-            # The first block of the grid at `i` has number `number` + `counted`.
-            "number": In(BLOCK_NUMBER_BITS),
-            "counted": In(1),
-            # The held grid's first block that does not transfer in this cycle or before.
-            "next_block": Out(block_place(self._config)),
-        }
 
     def elaborate(self, platform: object) -> Module:
         del platform
@@ -81,15 +52,11 @@ class GridWalker(wiring.Component):
         step = Signal()
         number = Signal(BLOCK_NUMBER_BITS)
 
-        def idle() -> Value:
-            """Return whether a new grid is taken whatever the held one does."""
-            return ~held | self.drop if self._resumes else ~held
-
         m.d.comb += [
             self.o.payload.last.eq(last),
             self.o.valid.eq(held),
             step.eq(self.o.valid & self.o.ready),
-            self.i.ready.eq(idle() | (last & step)),
+            self.i.ready.eq(~held | (last & step)),
         ]
         with m.If(self.i.ready):
             m.d.sync += held.eq(self.i.valid)
@@ -98,32 +65,23 @@ class GridWalker(wiring.Component):
 
         # Where the next grid's start, and not a successor, comes next whenever anything does:
         # known from registers, so that no late `ready` reaches the adders.
-        load = idle() | last
+        load = ~held | last
         carry: Value = Signal(init=1)
         ends = []
         for axis, bits in zip("xyz", self._config.grid_bits, strict=True):
             # Within a held grid a coordinate moves when all lower ones wrap.
-            end, after = self._axis(m, axis, bits, load, step & (carry | load) | idle())
-            if self._resumes:
-                steps, count = step & carry, self.o.payload[f"b{axis}"]
-                m.d.comb += self.next_block[axis].eq(Mux(steps, Mux(end, 0, after), count))
+            end = self._axis(m, axis, bits, load, step & (carry | load) | ~held)
             ends.append(end)
             carry = end if axis == "x" else carry & end
         m.d.comb += last.eq(ends[0] & ends[1] & ends[2])
-        with m.If(step | idle()):
-            if self._resumes:
-                before = Mux(load, self.number, number)
-                m.d.sync += number.eq(before + Mux(load, self.counted, 1))
-            else:
-                # The first number comes by the registers' reset, which takes no gates.
-                m.d.sync += number.eq(Mux(load, self._first_number, number + 1))
+        with m.If(step | ~held):
+            # The first number comes by the registers' reset, which takes no gates.
+            m.d.sync += number.eq(Mux(load, self._first_number, number + 1))
         m.d.comb += self.o.payload.block_number.eq(number)
         return m
 
-    def _axis(
-        self, m: Module, axis: str, bits: int, load: Value, move: Value
-    ) -> tuple[Signal, Signal]:
-        """Add one coordinate's registers; return whether it is at its highest, and what follows."""
+    def _axis(self, m: Module, axis: str, bits: int, load: Value, move: Value) -> Signal:
+        """Add one coordinate's registers; return whether it is at its highest."""
         place = self.o.payload[f"b{axis}"]
         count = Signal(bits, name=f"count_{axis}")
         following = Signal(bits, name=f"following_{axis}")
@@ -141,7 +99,7 @@ class GridWalker(wiring.Component):
             ]
         with m.If(move & load):
             m.d.sync += size.eq(wanted)
-        return end, following
+        return end
 
 
 def _precedes(value: Value, other: Value) -> Value:

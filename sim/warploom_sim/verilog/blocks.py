@@ -33,7 +33,6 @@ BLOCKS: Final[dict[str, Factory]] = {
     "index_generator": _block("index", "IndexGenerator"),
     "incremental_scheduler": _block("sm_side", "IncrementalScheduler"),
     "grid_walker": _block("dispatch", "GridWalker"),
-    "block_dispatcher": _block("dispatch", "BlockDispatcher"),
     "resident_dispatcher": _block("dispatch", "ResidentDispatcher"),
     "resident_queue": _block("launch", "ResidentQueue"),
     "record_queue": _block("launch", "RecordQueue"),

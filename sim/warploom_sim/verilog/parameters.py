@@ -85,7 +85,6 @@ PARAMETERS: Final[dict[str, tuple[str, ...]]] = {
     "index_generator": _HISTORY,
     "incremental_scheduler": (*_PACKED, "cores"),
     "grid_walker": ("grid_bits",),
-    "block_dispatcher": _DISPATCHER,
     "resident_dispatcher": _RESIDENTS,
     "resident_queue": _QUEUE,
     "record_queue": ("queue_depth",),

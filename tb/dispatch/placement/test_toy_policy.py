@@ -5,17 +5,17 @@ from pathlib import Path
 
 import pytest
 
-from tb.support.dispatch_cases import dispatcher_case
-from tb.support.dispatch_rules import RTL_AND_MODEL, drive, given, launch, policy
+from tb.support.dispatch_configs import config_of
 from tb.support.hard_cases import run_until
 from tb.support.planted import Change, plant
-from warploom.dispatch import BlockDispatcher
-from warploom.dispatch import placement as rtl
+from tb.support.resident_cases import resident_case
+from tb.support.resident_rules import RTL_AND_MODEL, drive, given, start
+from warploom.dispatch import ResidentDispatcher
+from warploom.dispatch import policies as rtl
 from warploom.host.front_end import FrontEnd
 from warploom.host.host_registers import HostRegisters
 from warploom.launch import LaunchPath
-from warploom_golden.dispatch import BlockDispatcher as BlockDispatcherModel
-from warploom_golden.dispatch import placement as model
+from warploom_golden.dispatch import policies as model
 from warploom_golden.host.host_registers import HostRegisters as HostRegistersModel
 from warploom_sim.cosim.lockstep import LockstepError, run
 from warploom_spec import config
@@ -23,7 +23,7 @@ from warploom_spec.host_registers import register_addresses
 
 TOY = Path(__file__).with_name("toy")
 NAME = "last_fit"
-CASE = f"tiny,sms=3,policy={NAME}"
+CASE = f"tiny,stream_bits=2,sms=3,policy={NAME}"
 
 
 @pytest.fixture(autouse=True)
@@ -41,26 +41,23 @@ def last_fit(monkeypatch):
 @pytest.mark.thorough
 def test_equals_its_model(seed):
     """A seed may let nothing be dispatched in so short a run: runs go on until blocks ended."""
-    for profile in ("no_stops", "mixed"):
-        names = ("transfers of launch", "ledger: blocks ok")
-        run_until(
-            names, lambda n, p=profile: [dispatcher_case(CASE, p, seed + n, 1200)], "amaranth"
-        )
+    for mood in ("usual", "crowded"):
+        names = ("transfers of start", "report OK")
+        run_until(names, lambda n, m=mood: [resident_case(CASE, m, seed + n, 1200)], "amaranth")
 
 
 @RTL_AND_MODEL
-def test_the_highest_sm_whose_port_is_open_is_taken(block):
-    config = policy(NAME)
-    # Each SM takes a block in every third cycle; four blocks fill one.
-    recording = drive(block, [launch(config=config, gx=14)], config=config)
-    assert given(recording) == [3, 2, 1] * 4 + [0, 0]
+def test_the_highest_sm_with_room_is_taken(block):
+    recording = drive(block, {n: start(n) for n in range(4)}, config=config_of(CASE))
+    # A look has found room on SM 2 by the second pick; SM 0 had room, too.
+    assert given(recording) == [(9, 0), (14, 2), (19, 2), (24, 2)]
 
 
 def test_another_choice_is_found(monkeypatch, seed):
-    made = rtl.policy_class(policy(NAME))
-    plant(monkeypatch, [Change(made, "choose", "self.eligible[::-1])[::-1]", "self.eligible)")])
-    with pytest.raises(LockstepError, match="offer__"):
-        cases = [dispatcher_case(CASE, "no_stops", seed + n, 1200) for n in range(4)]
+    made = rtl.policy_class(config_of(CASE))
+    plant(monkeypatch, [Change(made, "choose", "room[::-1])[::-1]", "room)")])
+    with pytest.raises(LockstepError, match="offer"):
+        cases = [resident_case(CASE, "crowded", seed + n, 1200) for n in range(4)]
         run(cases, "amaranth", waves=False)
 
 
@@ -69,7 +66,7 @@ def test_an_order_table_is_said_once(monkeypatch, has_table):
     """Registry, registers, ports and models agree on it, for a policy that is none of theirs."""
     if has_table:
         monkeypatch.setattr(config, "ORDER_TABLE_POLICIES", (*config.ORDER_TABLE_POLICIES, NAME))
-    machine = policy(NAME)
+    machine = config_of(CASE)
     front_end = FrontEnd(machine)
     front_end.elaborate(None)
     registers = HostRegistersModel(machine)
@@ -77,9 +74,8 @@ def test_an_order_table_is_said_once(monkeypatch, has_table):
     said = (
         "ORDER_SWAP" in register_addresses(machine),
         "order_swap" in HostRegisters(machine).signature.members,
-        "order_table" in BlockDispatcher(machine).signature.members,
-        "order_table" in LaunchPath(machine).signature.members,
-        "order_swap" in registers.outputs(inputs),
-        "order_table__ready" in BlockDispatcherModel(machine).outputs({}),
+        "order_swap" in ResidentDispatcher(machine).signature.members,
+        "order_swap" in LaunchPath(machine).signature.members,
+        "order_swap__valid" in registers.outputs(inputs),
     )
     assert said == (has_table,) * len(said)

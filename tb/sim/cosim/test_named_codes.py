@@ -6,10 +6,10 @@ from collections.abc import Sequence
 import pytest
 
 from tb.host.test_mailbox import case as mailbox_case
-from tb.support.dispatch_cases import dispatcher_case
 from tb.support.planted import plant
-from warploom.dispatch import BlockDispatcher
-from warploom.dispatch._launch_end import LaunchEnd
+from tb.support.resident_cases import resident_case
+from warploom.dispatch import ResidentDispatcher
+from warploom.dispatch.ends import Ends
 from warploom.host import BusPort, Mailbox
 from warploom.host._verdict import Verdict
 from warploom_dev.planted import Change
@@ -17,7 +17,7 @@ from warploom_sim.cosim.lockstep import Case, LockstepError, run
 from warploom_sim.cosim.lockstep.addresses import AddressWatch
 from warploom_sim.cosim.lockstep.packet_fields import differing, shown
 from warploom_sim.cosim.lockstep.ports import Ports
-from warploom_spec import ErrorCode, Stop, preset
+from warploom_spec import ErrorCode, preset
 from warploom_spec.host_commands import Opcode
 from warploom_spec.host_errors import HostError
 from warploom_spec.host_map import section_address
@@ -27,9 +27,7 @@ TINY = preset("tiny")
 WRONG_CODE = Change(
     Verdict, "elaborate", "(~known, HostError.BAD_OPCODE)", "(~known, HostError.DISCONNECTED)"
 )
-WRONG_FATE = Change(
-    LaunchEnd, "_record", "fate.eq(int(Fate.FINISHED))", "fate.eq(int(Fate.KILLED))"
-)
+WRONG_FATE = Change(Ends, "elaborate", "Mux(finished, Fate.FINISHED, ", "Mux(finished, 1, ")
 
 
 def first_report(cases: Sequence[Case]) -> str:
@@ -61,28 +59,18 @@ def test_a_section_answers_with_another_code(seed: int, monkeypatch: pytest.Monk
 
 def test_a_record_has_another_fate(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     plant(monkeypatch, [WRONG_FATE])
-    cases = [dispatcher_case("tiny", "no_stops", seed + n, 1500) for n in range(8)]
+    cases = [resident_case("tiny,stream_bits=2", "usual", seed + n, 1500) for n in range(8)]
     assert "\n    fate: got 1 KILLED, want 0 FINISHED\n" in first_report(cases)
 
 
 def test_a_number_without_a_name_is_unknown() -> None:
-    fields = Ports.of(LaunchEnd(TINY)).fields["ended__payload"]
+    fields = Ports.of(ResidentDispatcher(TINY)).fields["ended__payload"]
     low = {field.name: field.low for field in fields}
     got, want = 6 << low["fate"] | 22 << low["code"], int(ErrorCode.SM_LOST) << low["code"]
     assert differing(fields, got, want) == [
         ("fate", "6 unknown", "0 FINISHED"),
         ("code", "22 unknown", "18 SM_LOST"),
     ]
-
-
-def test_stops_are_named() -> None:
-    ports = Ports.of(BlockDispatcher(TINY))
-    (port,) = (
-        name for name, fields in ports.fields.items() if "place1" in {f.name for f in fields}
-    )
-    word = int(Stop.DRAIN) | int(Stop.KILL) << 2
-    assert shown(ports.fields[port], word) == "{place0: 1 DRAIN, place1: 2 KILL}"
-    assert shown(ports.fields[port], 0) == "{}"
 
 
 @pytest.mark.parametrize(

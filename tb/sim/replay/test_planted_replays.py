@@ -16,8 +16,7 @@ FAULTS = {
     "width_z": "words",
     "no_reference": "decisions",
     "carry_y": "warps",
-    "late_return": "offers",
-    "skip_block": "offers",
+    "overcommit": "offers",
 }
 
 
@@ -37,7 +36,7 @@ def test_without_a_fault_the_hardware_that_can_have_them_equals_its_model(
 
 
 # One in front of the dispatcher, one in it.
-@pytest.mark.parametrize("fault", deep_but([], FAULTS, thorough=["width_z", "late_return"]))
+@pytest.mark.parametrize("fault", deep_but([], FAULTS, thorough=["width_z", "overcommit"]))
 def test_a_fault_in_the_rtl_is_found(
     tmp_path: Path, fault: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

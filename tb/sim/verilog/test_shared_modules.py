@@ -3,14 +3,11 @@
 import re
 from collections.abc import Iterable
 
-import pytest
 from amaranth.back import rtlil, verilog
 from amaranth.hdl import Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from tb.support.dispatch_configs import config_of
-from warploom.dispatch import BlockDispatcher
 from warploom_sim.verilog import shared_modules
 
 
@@ -92,17 +89,6 @@ def test_each_instance_keeps_its_own_wires():
     calls = re.findall(r"\\chain\.adder_0\s+(adder_\d) \((.*?)\);", text, re.DOTALL)
     assert [name for name, _ in calls] == ["adder_0", "adder_1"]
     assert calls[0][1] != calls[1][1]
-
-
-@pytest.mark.parametrize("sms", [2, 5])
-def test_an_sm_s_port_is_written_once(sms: int):
-    plain = rtlil.convert(BlockDispatcher(config_of(f"tiny,sms={sms}")), name="d", emit_src=False)
-    shared = shared_modules.share(plain)
-    assert [name for name in modules(plain) if re.fullmatch(r"\\d\.sm_\d", name)] == [
-        f"\\d.sm_{k}" for k in range(sms)
-    ]
-    assert [name for name in modules(shared) if re.fullmatch(r"\\d\.sm_\d", name)] == ["\\d.sm_0"]
-    assert shared.count("  cell \\d.sm_0 ") == sms
 
 
 def test_what_has_no_twins_is_the_same_verilog():

@@ -34,42 +34,7 @@ class Waiver:
         return point.kind == self.kind and re.fullmatch(self.pattern, point.text) is not None
 
 
-_STALLS: Final = (
-    "a counter of 32 bits: bit k takes 2^k stalled cycles of one run; the rule tests make it wrap"
-)
-
 WAIVERS: Final[tuple[Waiver, ...]] = (
-    Waiver(
-        "block_dispatcher",
-        "toggle",
-        r"(stall_\w+|(stalls\.)?values__\d)\[(1[4-9]|2\d|3[01])\]:.*",
-        _STALLS,
-    ),
-    Waiver(
-        "block_dispatcher",
-        "case",
-        "ended with (?!ok|block_fault|no_sm|sm_lost).*",
-        "no final record of the dispatcher has this code",
-    ),
-    Waiver(
-        "block_dispatcher",
-        "case",
-        "error (?!report_not_running|kill_not_asked|lost_sm_signal|order_busy|order_range).*",
-        "no error record of the dispatcher has this code",
-    ),
-    Waiver(
-        "block_dispatcher",
-        "case",
-        "error order_range",
-        "two SMs leave no position that does not exist; the rule tests have four SMs",
-    ),
-    Waiver("block_dispatcher", "case", "ledger: fate aborted", "nothing aborts a launch yet"),
-    Waiver(
-        "block_dispatcher",
-        "case",
-        "an error past the highest count|ended after more than 2.*14 cycles",
-        "a run of more than 2^14 or 2^16 cycles: the deep tests have it",
-    ),
     Waiver(
         "front_end",
         "toggle",

@@ -12,7 +12,6 @@ from warploom_dev.synth.targets import (
     FRONT_END,
     INDEX,
     INDEX_WITH_MEMORY,
-    RESIDENTS,
     USUAL_DEVICE,
 )
 from warploom_sim.json_file import write_whole
@@ -24,8 +23,7 @@ _BEGIN: Final = "<!-- Written by `python -m warploom_dev synth --update`. -->"
 PAGES: Final = {
     Path("docs") / f"{name}.md": blocks
     for name, blocks in {
-        "dispatch/block_dispatcher": (DISPATCHER,),
-        "dispatch/resident_dispatcher": (RESIDENTS,),
+        "dispatch/resident_dispatcher": (DISPATCHER,),
         "index/config_filter": ("ConfigFilter",),
         "dispatch/grid_walker": ("GridWalker",),
         "sm_side/incremental_scheduler": ("IncrementalScheduler",),

@@ -12,7 +12,6 @@ from warploom_spec import (
     resident_packets,
     sm_packets,
 )
-from warploom_spec.layouts import PLACES
 from warploom_spec.packet import Packet
 from warploom_spec.resident_packets import record_word, resident_block, resident_command
 from warploom_spec.resources import RESOURCES
@@ -100,32 +99,6 @@ def _incremental_scheduler(config: Config) -> Ports:
 
 def _grid_walker(config: Config) -> Ports:
     return _streams(config, i=layouts.grid_walk, o=layouts.walked_block) | {"flush": 1}
-
-
-def _sms(config: Config) -> Ports:
-    """The dispatcher's ports that LaunchPath hands on."""
-    each = _streams(config, offer=layouts.block_offer, report=layouts.block_report)
-    table = _streams(config, order_table=layouts.order_swap)
-    bits = timing(config).stall_counter_bits
-    return {
-        **{name: config.sms * bits for name, bits in each.items()},
-        **(table if config.has_order_table else {}),
-        **{f"stall_{cause}": bits for cause in STALL_CAUSES},
-        "words": PLACES * layouts.launch_words(config).bits,
-        "kill": PLACES,
-        "enable": config.sms,
-        "lost": config.sms,
-    }
-
-
-def _block_dispatcher(config: Config) -> Ports:
-    streams = _streams(
-        config,
-        launch=layouts.dispatch_launch,
-        ended=layouts.dispatch_end,
-    )
-    stop = _signals(config, stop=layouts.dispatch_stop)
-    return streams | stop | _sms(config) | _error(config)
 
 
 def _resident_dispatcher(config: Config) -> Ports:
@@ -241,13 +214,13 @@ def _front_end(config: Config) -> Ports:
         "data": layouts.index_data(config).bits,
         "data_valid": config.sms,
     }
-    sms = ("words", "offer", "report", "kill")
+    sms = ("words", "block", "offer", "report", "kill")
     return {
         # B is two bits of response and its handshake.
         "axil": sum(axil.values()) + 2 + 2,
         "irq": 1,
         "cores": config.units * cores,
-        **{name: bits for name, bits in _sms(config).items() if name in sms},
+        **{name: bits for name, bits in _resident_sms(config).items() if name in sms},
         **(indices if config.makes_indices else {}),
     }
 
@@ -305,7 +278,6 @@ PORTS: Final[dict[str, Callable[[Config], Ports]]] = {
     "IndexGenerator+IndexMemory": _index_generator_with_memory,
     "IncrementalScheduler": _incremental_scheduler,
     "GridWalker": _grid_walker,
-    "BlockDispatcher": _block_dispatcher,
     "ResidentDispatcher": _resident_dispatcher,
     "LaunchPath": _launch_path,
     "FrontEnd": _front_end,

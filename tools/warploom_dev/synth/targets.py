@@ -11,10 +11,8 @@ from amaranth.lib import wiring
 from warploom_dev.synth.baseline_divider import DividerIndexGenerator
 from warploom_sim.verilog.blocks import BARE_INDEX_GENERATOR, block
 from warploom_spec import Config, WarploomError, preset
-from warploom_spec.config import POLICIES
 
-DISPATCHER: Final = "BlockDispatcher"
-RESIDENTS: Final = "ResidentDispatcher"
+DISPATCHER: Final = "ResidentDispatcher"
 #: Ends at the packer: an index memory's cost is its user's choice.
 INDEX: Final = "IndexGenerator"
 INDEX_WITH_MEMORY: Final = "IndexGenerator+IndexMemory"
@@ -114,15 +112,6 @@ class Target:
         return block(self.module)(self.parameters)
 
 
-def _dispatcher(
-    seeds: int,
-    config: str = "default",
-    policy: str = "round_robin",
-    reclaim: str = "out_of_order",
-) -> Target:
-    return Target(block=DISPATCHER, config=config, policy=policy, reclaim=reclaim, seeds=seeds)
-
-
 def _whole(block: str, seeds: int, config: str = "default", device: str = USUAL_DEVICE) -> Target:
     """Return a row of a block that holds the dispatcher of the preset."""
     usual = preset(config)
@@ -136,9 +125,9 @@ def _whole(block: str, seeds: int, config: str = "default", device: str = USUAL_
     )
 
 
-def _residents() -> tuple[Target, ...]:
-    """Return the rows of the dispatcher with a resident launch for each stream: their area."""
-    usual = dataclasses.replace(_dispatcher(0), block=RESIDENTS)
+def _dispatchers() -> tuple[Target, ...]:
+    """Return the rows of the dispatcher: their area."""
+    usual = _whole(DISPATCHER, 0)
     return (
         usual,
         dataclasses.replace(usual, reclaim="in_order"),
@@ -150,26 +139,15 @@ def _residents() -> tuple[Target, ...]:
     )
 
 
-def _largest_dispatcher() -> Target:
-    """Return the row of 132 SMs; seed 1's placement has wires half as long again, and no routes."""
-    usual = _dispatcher(1, config="large")
-    return dataclasses.replace(usual, first_seed=2, crowded=True)
-
-
 def all_targets() -> tuple[Target, ...]:
     """Return every row of the figures, the most important first."""
     return (
         Target(block=INDEX, seeds=3),
-        _dispatcher(3),
-        *(_dispatcher(1, policy=policy) for policy in POLICIES if policy != "round_robin"),
+        *_dispatchers(),
         _whole(FRONT_END, 0),
         _whole(FRONT_END, 0, config="tiny", device="25k"),
-        *(_dispatcher(1, policy=policy, reclaim="in_order") for policy in POLICIES),
         Target(block=INDEX, config="tiny", seeds=1, by_wheel=True),
-        _dispatcher(1, config="tiny"),
         Target(block=INDEX, config="large", seeds=1),
-        _largest_dispatcher(),
-        *_residents(),
         _whole("LaunchPath", 0),
         *(Target(block=name) for name in OTHERS),
         *(Target(block=name, seeds=3) for name in SM_SIDE),

@@ -46,7 +46,7 @@ PLANTED: Final = {
     "number_runs": Change(
         GridWalker,
         "elaborate",
-        "with m.If(step | idle()):",
+        "with m.If(step | ~held):",
         "with m.If(held | idle()):",
     ),
 }
@@ -70,7 +70,7 @@ def bench(fault: str | None = None, *, wide: bool = False) -> FormalBench:
         "start_inside",
         "a grid's start is inside it: start < g in each axis",
         ~dut.i.valid | Cat(inside).all(),
-        source="block_dispatcher_end.walked_grid",
+        source="launch_path.handed_grid",
     )
 
     # The grid that is held, and the block that comes next: the shadow of the page's rules.

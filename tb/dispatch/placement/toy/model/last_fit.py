@@ -1,13 +1,10 @@
-"""`last_fit`: the highest-numbered eligible SM."""
+"""`last_fit`: the highest-numbered SM with room."""
 
-from collections.abc import Sequence
-
-from warploom_golden.dispatch.placement import Policy
-from warploom_golden.dispatch.sm.sm import Sm
+from warploom_golden.dispatch.policies import Policy
 
 
 class LastFit(Policy):
     """Highest number."""
 
-    def choose(self, eligible: Sequence[bool], sms: Sequence[Sm]) -> int:
-        return max(number for number, fits in enumerate(eligible) if fits)
+    def choose(self, room: int, out: int, known: bool) -> int | None:
+        return room.bit_length() - 1 if room else None

@@ -1,14 +1,15 @@
-"""`last_fit`: the highest-numbered eligible SM."""
+"""`last_fit`: the highest-numbered SM with room."""
 
-from amaranth.hdl import Module, Value
+from amaranth.hdl import Module, Signal, Value
 
-from warploom.dispatch.placement import PlacementPolicy
+from warploom.dispatch.room import Room
 from warploom.lib.bits import first_of
 
 
-class LastFit(PlacementPolicy):
-    """Choose the highest-numbered eligible SM."""
+class LastFit(Room):
+    """Choose the highest-numbered SM with room."""
 
-    def choose(self, m: Module) -> Value:
-        """Return the highest eligible SM."""
-        return first_of(m, "last", self.eligible[::-1])[::-1]
+    def choose(self, m: Module, room: Signal, out: Signal) -> Value:
+        """Return the highest SM with room."""
+        del out
+        return first_of(m, "last", room[::-1])[::-1]

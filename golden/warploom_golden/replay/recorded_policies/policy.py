@@ -1,9 +1,15 @@
-"""What the model of every placement policy has."""
+"""What every placement policy beside a recording has."""
 
 from collections.abc import Sequence
+from typing import Protocol
 
-from warploom_golden.dispatch.sm.sm import Sm
 from warploom_spec.config import Config
+
+
+class Load(Protocol):
+    """What a policy reads of an SM."""
+
+    occupied_warps: int
 
 
 class Policy:
@@ -21,7 +27,7 @@ class Policy:
     def __init__(self, config: Config):
         del config
 
-    def choose(self, eligible: Sequence[bool], sms: Sequence[Sm]) -> int:
+    def choose(self, eligible: Sequence[bool], sms: Sequence[Load]) -> int:
         """Return the SM of a decision; at least one is eligible."""
         raise NotImplementedError
 
@@ -35,10 +41,6 @@ class Policy:
         freed : sequence of int
             SMs of which a slot counts as free at the end of this cycle.
         """
-
-    def swap(self, first: int, second: int) -> None:
-        """Swap two positions of the order table, of a policy with ``config.has_order_table``."""
-        raise NotImplementedError
 
 
 def first_from(wanted: Sequence[bool], start: int) -> int | None:

@@ -3,8 +3,7 @@
 from collections import deque
 from collections.abc import Sequence
 
-from warploom_golden.dispatch.placement.placement import Policy, first_from
-from warploom_golden.dispatch.sm.sm import Sm
+from warploom_golden.replay.recorded_policies.policy import Load, Policy, first_from
 from warploom_spec.config import Config
 
 
@@ -21,7 +20,7 @@ class FreedFirst(Policy):
         self._waiting = [0] * config.sms
         self._entry_pointer = 0
 
-    def choose(self, eligible: Sequence[bool], sms: Sequence[Sm]) -> int:
+    def choose(self, eligible: Sequence[bool], sms: Sequence[Load]) -> int:
         head = self._queue.popleft() if self._queue else None
         if head is not None and eligible[head]:
             return head
@@ -45,8 +44,3 @@ class FreedFirst(Policy):
             self._waiting = [0] * len(self._waiting)
         # Judged on the state: what leaves in a cycle makes no room in that cycle.
         self._full = len(self._queue) == self._places
-
-    def swap(self, first: int, second: int) -> None:
-        """Swap two positions of the order table."""
-        table = self.table
-        table[first], table[second] = table[second], table[first]

@@ -1,8 +1,8 @@
-"""Models of the placement policies: which SM gets the next block."""
+"""Placement policies beside a recording: which SM with a free slot gets the next block."""
 
 from importlib import import_module
 
-from warploom_golden.dispatch.placement.placement import Policy
+from warploom_golden.replay.recorded_policies.policy import Load, Policy
 from warploom_spec.config import Config
 
 
@@ -13,4 +13,4 @@ def policy(config: Config) -> Policy:
     return made
 
 
-__all__ = ["Policy", "policy"]
+__all__ = ["Load", "Policy", "policy"]

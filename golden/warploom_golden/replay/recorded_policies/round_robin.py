@@ -2,8 +2,7 @@
 
 from collections.abc import Sequence
 
-from warploom_golden.dispatch.placement.placement import Policy, first_from
-from warploom_golden.dispatch.sm.sm import Sm
+from warploom_golden.replay.recorded_policies.policy import Load, Policy, first_from
 from warploom_spec.config import Config
 
 
@@ -14,7 +13,7 @@ class RoundRobin(Policy):
         super().__init__(config)
         self._pointer = 0
 
-    def choose(self, eligible: Sequence[bool], sms: Sequence[Sm]) -> int:
+    def choose(self, eligible: Sequence[bool], sms: Sequence[Load]) -> int:
         chosen = first_from(eligible, self._pointer)
         assert chosen is not None
         self._pointer = (chosen + 1) % len(eligible)

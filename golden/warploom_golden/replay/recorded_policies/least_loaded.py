@@ -2,13 +2,12 @@
 
 from collections.abc import Sequence
 
-from warploom_golden.dispatch.placement.placement import Policy
-from warploom_golden.dispatch.sm.sm import Sm
+from warploom_golden.replay.recorded_policies.policy import Load, Policy
 
 
 class LeastLoaded(Policy):
     """Fewest occupied warps, ties to the lowest number."""
 
-    def choose(self, eligible: Sequence[bool], sms: Sequence[Sm]) -> int:
+    def choose(self, eligible: Sequence[bool], sms: Sequence[Load]) -> int:
         candidates = (number for number, fits in enumerate(eligible) if fits)
         return min(candidates, key=lambda number: sms[number].occupied_warps)

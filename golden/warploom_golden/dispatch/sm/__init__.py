@@ -1,1 +1,0 @@
-"""What the dispatcher's model knows of one SM."""

@@ -1,1 +1,0 @@
-"""What the dispatcher knows of one SM: its port, its slots, its counts."""
