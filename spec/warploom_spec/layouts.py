@@ -160,7 +160,7 @@ def _launch_body(config: Config) -> tuple[Field, ...]:
 
 
 def dispatch_launch(config: Config) -> Packet:
-    """A launch as BlockDispatcher takes it."""
+    """A launch as a dispatcher with two places takes it."""
     return Packet(
         "dispatch_launch",
         (
@@ -253,7 +253,7 @@ def block_report(config: Config) -> Packet:
 
 
 def dispatch_stop(config: Config) -> Packet:
-    """A pulse: a stop for the launch of each resident place, as BlockDispatcher takes it."""
+    """A pulse: a stop for the launch of each resident place, of a dispatcher with two places."""
     del config
     return Packet(
         "dispatch_stop",
@@ -265,7 +265,7 @@ def dispatch_stop(config: Config) -> Packet:
 
 
 def dispatch_end(config: Config) -> Packet:
-    """What became of a launch, as BlockDispatcher says it."""
+    """What became of a launch, as a dispatcher with two places says it."""
     return Packet(
         "dispatch_end",
         (

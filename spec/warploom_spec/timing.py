@@ -59,64 +59,64 @@ class Timing:
     index_read: int = _of("IndexMemory: request to data, if the row is written.")
     index_wake: int = _of("IndexMemory: write of a row to the data of a read that waits for it.")
     boot: int = _of(
-        "BlockDispatcher: cycles after a reset in which it takes no launch and no report.",
+        "BlockToWarps: cycles after a reset in which it takes no block.",
     )
     stage: int = _of(
-        "BlockDispatcher: transfer of a launch to the first cycle in which it can be given to "
+        "EventDispatcher: transfer of a launch to the first cycle in which it can be given to "
         "GridWalker.",
     )
     fit_table: int = _of(
-        "BlockDispatcher: from a launch's transfer, beside 2 A + B, to the first decision that "
+        "EventDispatcher: from a launch's transfer, beside 2 A + B, to the first decision that "
         "may put one of its blocks on an SM that holds blocks of the other place. A and B are "
         "the most blocks of the launch and of the other place's that fit on an empty SM.",
     )
-    offer: int = _of("BlockDispatcher: decision to offer.")
+    offer: int = _of("EventDispatcher: decision to offer.")
     again: int = _of(
-        "BlockDispatcher: decision to the next one for the same SM, if it takes its offer at once.",
+        "EventDispatcher: decision to the next one for the same SM, if it takes its offer at once.",
     )
     change: int = _of(
-        "BlockDispatcher: a launch is given to GridWalker to the first cycle in which its first "
+        "EventDispatcher: a launch is given to GridWalker to the first cycle in which its first "
         "block can be decided; so many cycles without a decision are between two launches.",
     )
-    returns: int = _of("BlockDispatcher: report or retirement to the first decision that sees it.")
+    returns: int = _of("EventDispatcher: report or retirement to the first decision that sees it.")
     stop: int = _of(
-        "BlockDispatcher: a stop at the port to the first cycle in which its launch is stopped, "
+        "EventDispatcher: a stop at the port to the first cycle in which its launch is stopped, "
         "and ``kill`` is 1.",
     )
     fault: int = _of(
-        "BlockDispatcher: a fault at the port to the first cycle in which ``kill`` is 1.",
+        "EventDispatcher: a fault at the port to the first cycle in which ``kill`` is 1.",
     )
     loss: int = _of(
-        "BlockDispatcher: ``kill_timeout`` cycles after ``kill`` rose to the first cycle in "
+        "EventDispatcher: ``kill_timeout`` cycles after ``kill`` rose to the first cycle in "
         "which a silent SM is lost.",
     )
     loss_kill: int = _of(
-        "BlockDispatcher: the first cycle in which an SM is lost to the first cycle in which "
+        "EventDispatcher: the first cycle in which an SM is lost to the first cycle in which "
         "the launches with blocks on it are killed.",
     )
-    end: int = _of("BlockDispatcher: first cycle in which a launch is gone to its record.")
+    end: int = _of("EventDispatcher: first cycle in which a launch is gone to its record.")
     kill_gap: int = _of(
         "The SM's port: first cycle with a stream's ``kill`` = 0 to the first offer of its next "
         "launch, at least.",
     )
     yields: int = _of(
-        "BlockDispatcher with ``preempts``: transfer of a launch to the first cycle in which no "
+        "EventDispatcher: transfer of a launch to the first cycle in which no "
         "block of a launch that yields to it is decided.",
     )
     fit_again: int = _of(
-        "BlockDispatcher with ``preempts``: from a launch's transfer, beside A, to the first cycle "
+        "EventDispatcher: from a launch's transfer, beside A, to the first cycle "
         "in which its fit beside a newer launch may be begun; see ``fit_table``.",
     )
     skip: int = _of(
-        "BlockDispatcher with ``preempts``: a skip at the port to the first cycle in which its "
+        "EventDispatcher: a skip at the port to the first cycle in which its "
         "launch's first block is not decided.",
     )
     skip_answer: int = _of(
-        "BlockDispatcher with ``preempts``: a skip at the port to the cycle in which ``started`` "
+        "EventDispatcher: a skip at the port to the cycle in which ``started`` "
         "tells whether it has acted.",
     )
-    stall: int = _of("BlockDispatcher: stalled cycle to the counter that shows it.")
-    error: int = _of("BlockDispatcher: cause at the port to the error record.")
+    stall: int = _of("EventDispatcher: stalled cycle to the counter that shows it.")
+    error: int = _of("EventDispatcher: cause at the port to the error record.")
     queue_answer: int = _of(
         "ResidentQueue: transfer at ``checked`` to ``answer``; this and the next: idle, no pairs."
     )
@@ -157,7 +157,7 @@ class Timing:
 
     @property
     def first_offer(self) -> int:
-        """BlockDispatcher: transfer of a launch to its first offer, at least."""
+        """EventDispatcher: transfer of a launch to its first offer, at least."""
         return self.stage + self.change + self.offer
 
     @property

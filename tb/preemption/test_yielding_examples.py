@@ -1,4 +1,4 @@
-"""The worked examples of BlockDispatcher's page with `preempts`, on the event model's dispatcher.
+"""Worked examples of yielding launches, on the event model's dispatcher.
 
 All SMs of the event model are in use, so example A, which begins with one of two, is not here.
 """

@@ -49,7 +49,7 @@ class Waiting:
 
 
 class EventFront:
-    """Everything between the launch source and BlockDispatcher's ``launch`` port.
+    """Everything between the launch source and the dispatcher's ``launch`` port.
 
     Parameters
     ----------

@@ -1,7 +1,6 @@
-"""BlockDispatcher and the SMs' stand-ins of the event model, compiled.
+"""The dispatcher with two places and the SMs' stand-ins of the event model, compiled.
 
-What stands here follows ``docs/dispatch/block_dispatcher.md``, and ``docs/replay/replay.md`` for
-the SMs: offers are taken at once, all SMs are in use. Time jumps from one cycle in which something
+``docs/replay/replay.md`` has the SMs: offers are taken at once, all SMs are in use. Time jumps from one cycle in which something
 happens to the next.
 
 Its parts stand in a file each: placement, SMs, stops and ends; this one has the places, the

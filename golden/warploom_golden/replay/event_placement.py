@@ -1,6 +1,6 @@
 """Which SM a block is placed on, in the event model: what SMs have free, and the policies.
 
-Follows ``docs/dispatch/block_dispatcher.md``, rules 15 and 17 to 21. Compiled as a part of
+Of the dispatcher with two places. Compiled as a part of
 ``event_machine``.
 """
 

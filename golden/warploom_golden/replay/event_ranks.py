@@ -1,6 +1,6 @@
 """Launches that yield, in the event model's dispatcher.
 
-Follows ``docs/dispatch/block_dispatcher.md``, rules 51 to 56. Compiled as a part of
+Of the dispatcher with two places. Compiled as a part of
 ``event_machine``.
 """
 

@@ -1,6 +1,6 @@
 """The SMs' stand-in of the event model, what it reports, and when what a block took returns.
 
-Follows ``docs/replay/replay.md`` and ``docs/dispatch/block_dispatcher.md``, rules 23 to 27 and 35.
+Follows ``docs/replay/replay.md``; of the dispatcher with two places.
 Compiled as a part of ``event_machine``.
 """
 

@@ -1,6 +1,6 @@
 """Stops, kills, lost SMs and ends of launches in the event model's dispatcher.
 
-Follows ``docs/dispatch/block_dispatcher.md``, rules 28 to 36. Compiled as a part of
+Of the dispatcher with two places. Compiled as a part of
 ``event_machine``.
 """
 

@@ -61,7 +61,7 @@ def _behind(waiting: list[int], last: int, left: _Left) -> int:
     return next((sm for sm in waiting if sm > last), waiting[0])
 
 
-#: The SM that BlockDispatcher's policies and `RecordedRounds` choose among those with room, by
+#: The SM that the policies and `RecordedRounds` choose among those with room, by
 #: number, after the SM that got the last block. Here `freed_first` knows every end at once: the
 #: hardware's queue takes one SM in a cycle.
 _CHOICES: Final[dict[str, Callable[[list[int], int, _Left], int]]] = {

@@ -246,7 +246,7 @@ def test_few_blocks_need_few_places() -> None:
 
 
 def test_a_launch_by_hand() -> None:
-    """One SM with one place: the page's example of BlockDispatcher, its report times given."""
+    """One SM with one place: its report times given."""
     replay = one_kernel(3, 20, Fraction(1), sms=1, block_slots=1)
     decided = (replay.blocks.start - 2).tolist()
     ends = replay.blocks.end.tolist()

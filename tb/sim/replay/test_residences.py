@@ -111,7 +111,7 @@ def test_the_next_launch_waits_for_the_walk_of_one_that_is_put_back() -> None:
 
     It transfers in 47. Its stream's first launch leaves its place in 48, so it is given in 49. It
     is put back in 60, so its walk is forgotten at the end of 54: of the launch that transfers in 49
-    the first block is the head in 57 (block_dispatcher.md, rules 7 to 10 and 36).
+    the first block is the head in 57.
     """
     one = LaunchDescriptor(grid=(1, 1, 1), block=(8, 1, 1), arguments=23, after_previous=1)
     launches = [

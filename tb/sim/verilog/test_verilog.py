@@ -279,8 +279,6 @@ def test_the_header_has_the_numbers_of_its_block(generated: Generated) -> None:
         "//   - warp_slots 16: Warps that one SM holds.",
         "//   - grid_bits 16 8 8: Width of each grid dimension;",
         "//   - kill_timeout 1024: Cycles after which an SM that has not reported a killed",
-        "//   fit_table        9  BlockDispatcher: from a launch's transfer, beside 2 A + B,",
-        "//       [401:401] after_previous 1: starts after every earlier launch of its stream has",
         "//   0 FINISHED, 1 KILLED, 2 DRAINED, 3 SKIPPED, 4 FAILED",
         "//   15 NO_SM                   every SM is lost",
     ):
@@ -298,7 +296,7 @@ def test_the_header_has_nothing_of_other_blocks(generated: Generated) -> None:
     assert "//   - index_memory_warps 64: Warps that the index memory holds" in text
     assert "ConfigFilter remembers" not in text
     text = header(generated("tiny") / "tiny" / "index_generator.v")
-    assert "Error codes" in text and "Fates" not in text and "BlockDispatcher" not in text
+    assert "Error codes" in text and "Fates" not in text and "ResidentDispatcher" not in text
     # Latencies are worked out together, some from the number of SMs: none of this block's.
     assert "- sms" not in text and "block_slots" not in text
 

@@ -1,7 +1,7 @@
-"""Event model of KernelQueue and of what stands around it: streams as queues, waits, preemption.
+"""Event model of a launch path with two places: streams as queues, waits, preemption.
 
-Pages: ``docs/launch/kernel_queue.md``, ``docs/launch/launch_path.md``. "Rule" means a rule
-of the first, unless another page is named.
+The hardware that it models is gone, and its pages with their numbered rules. It computes what
+``warploom preempt`` says.
 """
 
 from warploom_golden.preemption.streams.event_launch import SentLaunch

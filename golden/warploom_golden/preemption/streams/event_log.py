@@ -1,4 +1,4 @@
-"""Events of KernelQueue, each with the cycle in which it is at its port."""
+"""Events of the kernel queue, each with the cycle in which it is at its port."""
 
 from dataclasses import dataclass, field
 from typing import NamedTuple

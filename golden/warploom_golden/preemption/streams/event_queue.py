@@ -1,4 +1,4 @@
-"""The event model of KernelQueue: stepped only in cycles in which something may change."""
+"""The event model of the kernel queue: stepped only in cycles in which something may change."""
 
 from collections.abc import Iterable
 from functools import partial
@@ -26,7 +26,7 @@ SETTLING: Final = 3
 
 
 class EventQueue:
-    """LaunchCheck's time, KernelQueue, and RecordQueue.
+    """LaunchCheck's time, the kernel queue, and RecordQueue.
 
     What a method sends is at its port in the cycle that is stepped next.
 

@@ -32,7 +32,7 @@ class QueueHost(Protocol):
 
 
 class QueuedModel:
-    """LaunchCheck, KernelQueue, IndexGenerator, BlockDispatcher, RecordQueue, and SMs.
+    """LaunchCheck, the kernel queue, IndexGenerator, the dispatcher, RecordQueue, and SMs.
 
     Parameters
     ----------

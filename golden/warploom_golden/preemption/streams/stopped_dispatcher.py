@@ -1,4 +1,4 @@
-"""The event model's dispatcher as KernelQueue drives it: with skips, ``started`` and ``yields``."""
+"""The event model's dispatcher as its queue drives it: with skips, ``started``, ``yields``."""
 
 from math import prod
 
@@ -10,7 +10,7 @@ from warploom_spec import Config, LaunchDescriptor, Stop
 
 
 class StoppedDispatcher(EventDispatcher):
-    """An `EventDispatcher` that takes the stops of KernelQueue, and whose launches may yield.
+    """An `EventDispatcher` that takes the stops of the kernel queue, and whose launches may yield.
 
     Parameters
     ----------

@@ -23,7 +23,7 @@ class StreamLaw:
     Attributes
     ----------
     queue_choice, queue_line, queue_stop : int
-        As in the constants of ``docs/launch/kernel_queue.md``.
+        Constants of the queue.
     """
 
     config: Config

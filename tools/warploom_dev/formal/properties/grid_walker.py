@@ -47,7 +47,7 @@ PLANTED: Final = {
         GridWalker,
         "elaborate",
         "with m.If(step | ~held):",
-        "with m.If(held | idle()):",
+        "with m.If(held | ~held):",
     ),
 }
 

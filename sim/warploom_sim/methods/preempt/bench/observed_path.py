@@ -16,7 +16,7 @@ STARTS: Final = ("start_x", "start_y", "start_z")
 
 
 class ObservedPath(wiring.Component):
-    """Show what LaunchPath's KernelQueue gives to its dispatcher.
+    """Show what LaunchPath's queue gives to its dispatcher.
 
     Parameters
     ----------
