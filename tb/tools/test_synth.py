@@ -68,7 +68,7 @@ def test_a_multiplier_outside_launch_check_is_refused() -> None:
         ("GridWalker", "storage.0.0", True),
         ("IndexMemory", "storage.0.0", False),
         ("LaunchPath", "generator.memory.storage.0.0", False),
-        ("LaunchPath", "queue.memories.bodies.0.0", False),
+        ("LaunchPath", "queue.words.0.0", False),
         ("LaunchPath", "dispatcher.storage.0.0", True),
         ("FrontEnd", "launch_path.records.storage.0.0", False),
         ("FrontEnd", "mailbox.answers.0.0", True),

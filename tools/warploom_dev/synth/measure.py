@@ -39,7 +39,7 @@ MEMORIES: Final = {
     "IndexGenerator+IndexMemory": ("memory",),
     "ResidentDispatcher": ("",),
     "LaunchPath": ("memory", *_QUEUE_MEMORIES, *_DISPATCHER_MEMORIES),
-    "FrontEnd": ("memory", "memories", "waits", "records"),
+    "FrontEnd": ("memory", *_QUEUE_MEMORIES, *_DISPATCHER_MEMORIES),
 }
 
 
