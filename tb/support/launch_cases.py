@@ -4,7 +4,7 @@ import random
 from collections.abc import Iterator
 from math import prod
 
-from warploom_spec import RESOURCES, SM_RESOURCES, Config, capacities, layouts
+from warploom_spec import RESOURCES, SM_RESOURCES, Config, layouts
 from warploom_spec.config import BLOCK_FIELD_BITS, BLOCK_LIMITS, GRID_FIELD_BITS
 from warploom_spec.resources import AMOUNT_FIELDS, BLOCK_AMOUNTS
 
@@ -12,7 +12,6 @@ from warploom_spec.resources import AMOUNT_FIELDS, BLOCK_AMOUNTS
 THEMES = (*RESOURCES, "mixed")
 #: What a block takes at least: one warp.
 LEAST = dict.fromkeys(RESOURCES[1:], 0) | {"warps": 1}
-
 #: Blocks of a launch that comes to its end by itself in a short run, at most.
 FEW_BLOCKS = 64
 
@@ -44,34 +43,6 @@ def random_need(rng: random.Random, config: Config) -> dict[str, int]:
         elif theme == "mixed":
             need[name] = rng.randint(need[name], max(1, size // 2))
     return need
-
-
-def tight_need(rng: random.Random, config: Config, before: dict[str, int]) -> dict[str, int]:
-    """Return what one block takes: a resource to the last unit of an SM, or one too many.
-
-    So many blocks of it and some of another launch, each of which takes ``before``, just fit.
-    """
-    sizes = {name: size for name, size in capacities(config).items() if name != "slots"}
-    most = _most_of_block(config)
-    need = dict(LEAST)
-    # Mostly what the other launch takes, too.
-    name = max(sizes, key=lambda name: before[name] / sizes[name])
-    if rng.random() < 0.4:
-        name = rng.choice(list(sizes))
-    left = sizes[name] - rng.randrange(config.block_slots) * before[name]
-    if left <= 0 or rng.random() < 0.2:
-        left = sizes[name]
-    amount = left // rng.randint(1, config.block_slots) + rng.choice((0, 0, 1))
-    need[name] = max(need[name], min(amount, most[name]))
-    return need
-
-
-def tight_needs(rng: random.Random, config: Config) -> Iterator[dict[str, int]]:
-    """Yield what the blocks of one launch after the other take: `tight_need` of the one before."""
-    need = dict(LEAST)
-    while True:
-        need = tight_need(rng, config, need)
-        yield need
 
 
 def random_grid(rng: random.Random, config: Config, huge: bool) -> tuple[list[int], list[int]]:
@@ -106,15 +77,6 @@ def random_grid(rng: random.Random, config: Config, huge: bool) -> tuple[list[in
     return grid, start
 
 
-def sharp_grid(rng: random.Random, config: Config) -> list[int]:
-    """Return a grid that is just beyond a power of two along one axis, so that each bit tells."""
-    grid = [min(limit, rng.choice((1, 1, 2, 3))) for limit in config.max_grid]
-    axis = rng.randrange(3)
-    size = (1 << rng.randrange(config.grid_bits[axis])) + rng.randrange(3)
-    grid[axis] = min(size, config.max_grid[axis])
-    return grid
-
-
 def edge_grid(rng: random.Random, config: Config) -> tuple[list[int], list[int]]:
     """Return a grid and a block of it whose successor on one axis is its end, or all but is.
 
@@ -144,46 +106,6 @@ def _almost_following(rng: random.Random, bits: int) -> tuple[int, int]:
         high |= new << bit
         carry = own & ~new
     return low, high
-
-
-def dispatch_launches(
-    rng: random.Random,
-    config: Config,
-    streams: int,
-    huge: bool,
-    tight: bool = False,
-    edges: bool = False,
-) -> Iterator[dict[str, int]]:
-    """Yield the fields of ``layouts.dispatch_launch``, tickets counting up and wrapping.
-
-    Parameters
-    ----------
-    rng : random.Random
-        For all choices.
-    config : Config
-        Limits and widths.
-    streams : int
-        How many streams there are.
-    huge : bool
-        See `random_grid`.
-    tight : bool
-        Whether what the blocks take is that of `tight_needs`.
-    edges : bool
-        Whether the grids are those of `edge_grid`.
-    """
-    packet = layouts.dispatch_launch(config)
-    needs = tight_needs(rng, config)
-    ticket = rng.choice((1, (1 << 32) - 20, rng.randrange(1, 1 << 32)))
-    while True:
-        grid, start = edge_grid(rng, config) if edges else random_grid(rng, config, huge)
-        fields = random_fields(rng, ((f.name, f.bits) for f in packet.fields))
-        fields |= next(needs) if tight else random_need(rng, config)
-        for axis, blocks, first in zip("xyz", grid, start, strict=True):
-            fields |= {f"g{axis}": blocks, f"start_{axis}": first}
-        fields |= {"ticket": ticket, "entries": 1 << rng.randrange(config.history_entries)}
-        fields |= {"stream": rng.randrange(streams), "after_previous": int(rng.random() < 0.8)}
-        yield fields
-        ticket = ticket % ((1 << 32) - 1) + 1
 
 
 #: Shapes that come again and again: of 1 to 4 warps under every preset.
@@ -293,26 +215,6 @@ def long_launch(rng: random.Random, config: Config, fields: dict[str, int]) -> d
     return fields | small | {f"d{'xyz'[axis]}": (1 << rng.randrange(bits)) + 1}
 
 
-def limit_launches(rng: random.Random, config: Config) -> Iterator[dict[str, int]]:
-    """Yield fields of launches as small as can be but for one: that is at or beyond a limit.
-
-    All fields, limits and single bits beyond them come in turn, in random order.
-    """
-    bits = {field.name: field.bits for field in layouts.launch_descriptor(config).fields}
-    small = {f"{kind}{axis}": 1 for kind in "gd" for axis in "xyz"}
-    small |= dict.fromkeys(("index_address", *AMOUNT_FIELDS, "table"), 0)
-    cases = {
-        (name, value)
-        for name, limit in _limits(config)
-        for power in (1 << bit for bit in range(bits[name]))
-        for value in (power - 1, power, limit, limit + power)
-        if value >> bits[name] == 0
-    }
-    while True:
-        for name, value in rng.sample(sorted(cases), len(cases)):
-            yield small | {name: value}
-
-
 def _sharp_together(
     rng: random.Random, config: Config, fields: dict[str, int], bits: dict[str, int]
 ) -> dict[str, int]:
@@ -357,13 +259,3 @@ def spoiled_launch(rng: random.Random, config: Config, fields: dict[str, int]) -
     for change in rng.sample(changes, rng.choice((1, 1, 2, 3))):
         result |= change
     return result
-
-
-def outlasts(config: Config, fields: dict[str, int]) -> bool:
-    """Tell whether a launch, unless it is refused for something else, has more than a few blocks.
-
-    A spoiled one may: where the configuration's limit is all that the field holds, it is legal.
-    """
-    grid = [fields[f"g{axis}"] for axis in "xyz"]
-    legal = all(size <= limit for size, limit in zip(grid, config.max_grid, strict=True))
-    return legal and prod(grid) > FEW_BLOCKS
