@@ -8,8 +8,8 @@ from typing import Any, Final
 from warploom_spec.errors import WarploomError
 
 POLICIES: Final = ("first_fit", "round_robin", "least_loaded", "freed_first")
-#: Those of them that read a table of the SMs' turns: ResidentDispatcher has the port ``order_swap``,
-#: the host the register ORDER_SWAP.
+#: Those of them that read a table of the SMs' turns: ResidentDispatcher has the port
+#: ``order_swap``, the host the register ORDER_SWAP.
 ORDER_TABLE_POLICIES: Final = ("freed_first",)
 RECLAIMS: Final = ("in_order", "out_of_order")
 WARP_SIZES: Final = (2, 4, 8, 16, 32, 64)

@@ -2,7 +2,7 @@
 
 from warploom_spec.codes import AnyCode
 from warploom_spec.config import BLOCK_FIELD_BITS, GRID_FIELD_BITS, Config
-from warploom_spec.errors import ERROR_CODE_BITS, BlockStatus, Fate, Stop, WarploomError
+from warploom_spec.errors import ERROR_CODE_BITS, BlockStatus, WarploomError
 from warploom_spec.packet import Field, Packet
 from warploom_spec.resources import AMOUNT_FIELDS, SM_RESOURCES
 
@@ -159,23 +159,6 @@ def _launch_body(config: Config) -> tuple[Field, ...]:
     )
 
 
-def dispatch_launch(config: Config) -> Packet:
-    """A launch as a dispatcher with two places takes it."""
-    return Packet(
-        "dispatch_launch",
-        (
-            Field("ticket", TICKET_BITS, "ticket"),
-            Field(
-                "entries",
-                _if_indices(config, config.history_entries),
-                "mask of the history entries it refers to",
-            ),
-            *_axes("start_", config.grid_bits, "first block to place"),
-            *_launch_body(config),
-        ),
-    )
-
-
 def launch_words(config: Config) -> Packet:
     """What is the same for all blocks of a resident launch, common to all SMs."""
     return Packet(
@@ -249,45 +232,6 @@ def block_report(config: Config) -> Packet:
                 "status", STATUS_BITS, "warploom_spec.BlockStatus; 3 counts as FAULT", BlockStatus
             ),
         ),
-    )
-
-
-def dispatch_stop(config: Config) -> Packet:
-    """A pulse: a stop for the launch of each resident place, of a dispatcher with two places."""
-    del config
-    return Packet(
-        "dispatch_stop",
-        tuple(
-            Field(f"place{place}", STOP_BITS, "warploom_spec.Stop; 3 counts as KILL", Stop)
-            for place in range(PLACES)
-        ),
-    )
-
-
-def dispatch_end(config: Config) -> Packet:
-    """What became of a launch, as a dispatcher with two places says it."""
-    return Packet(
-        "dispatch_end",
-        (
-            *_end(config),
-            Field("place", 1, "resident place that the launch had"),
-            Field(
-                "entries",
-                _if_indices(config, config.history_entries),
-                "mask of the history entries to release",
-            ),
-            Field("stream", config.stream_bits, "stream"),
-        ),
-    )
-
-
-def _end(config: Config) -> tuple[Field, ...]:
-    return (
-        Field("ticket", TICKET_BITS, "ticket"),
-        Field("fate", FATE_BITS, "warploom_spec.Fate", Fate),
-        Field("code", ERROR_CODE_BITS, "0, or the reason of the failure", AnyCode),
-        Field("cycles", CYCLES_BITS, "first offer to last report"),
-        *_axes("next_", config.grid_bits, "next block of a drained launch, else 0"),
     )
 
 

@@ -23,7 +23,7 @@ PACKET_BITS = {
 
 
 #: What packets of `resident_packets` begin with, and what replays and models alone read.
-ELSEWHERE = {"queue_launch", "queue_command", "final_record", "put_back"}
+ELSEWHERE = {"queue_launch", "queue_command", "put_back"}
 
 
 @pytest.mark.parametrize("name", PACKET_BITS)

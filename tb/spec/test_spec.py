@@ -58,15 +58,12 @@ PRESET_FIELDS = (
 PACKET_BITS = {
     "launch_descriptor": (345, 540, 543),
     "checked_launch": (368, 633, 636),
-    "dispatch_launch": (410, 712, 715),
     "launch_words": (351, 610, 610),
     "block_index": (32, 63, 63),
     "grid_walk": (64, 126, 126),
     "walked_block": (65, 96, 96),
     "block_offer": (94, 131, 136),
     "block_report": (4, 7, 7),
-    "dispatch_stop": (4, 4, 4),
-    "dispatch_end": (114, 151, 151),
     "error_record": (25, 25, 25),
     "index_config": (41, 44, 47),
     "index_decision": (2, 4, 4),
@@ -311,11 +308,6 @@ def test_layout_places_fields_as_pack_does() -> None:
     packet = layouts.block_report(DEFAULT)
     word = Value.cast(packet.layout().const({"slot": 3, "status": 2}))
     assert word.value == packet.pack({"slot": 3, "status": 2}) == 3 | 2 << 5
-
-
-def test_a_dispatchers_stop_has_two_bits_for_each_place() -> None:
-    packet = layouts.dispatch_stop(DEFAULT)
-    assert packet.pack({"place0": Stop.DRAIN, "place1": Stop.KILL}) == 1 | 2 << 2
 
 
 @pytest.mark.parametrize(

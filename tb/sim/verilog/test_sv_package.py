@@ -145,11 +145,10 @@ def test_members_that_hold_a_code_have_its_type() -> None:
     found = re.findall(r"struct packed \{([^}]*)\} (\w+)_t;", text)
     bodies = {name: body for body, name in found}
     assert "block_status_e status;" in bodies["block_report"]
-    assert {"fate_e fate;", "code_e code;"} <= set(re.findall(r"\w+ \w+;", bodies["dispatch_end"]))
+    assert {"fate_e fate;", "code_e code;"} <= set(re.findall(r"\w+ \w+;", bodies["resident_end"]))
     for record in ("final_record", "record"):
         assert "final_fate_e fate;" in bodies[record] and "record_kind_e kind;" in bodies[record]
     assert "mode_e mode;" in bodies["launch_command"]
-    assert "stop_e place1;" in bodies["dispatch_stop"]
     assert "opcode_e opcode;" in bodies["launch_command"]
     # A pointer that is named `code` is a number.
     assert "logic [63:0] code;" in bodies["launch_words"]
