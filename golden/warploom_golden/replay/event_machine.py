@@ -1,7 +1,7 @@
 """The dispatcher with two places and the SMs' stand-ins of the event model, compiled.
 
-``docs/replay/replay.md`` has the SMs: offers are taken at once, all SMs are in use. Time jumps from one cycle in which something
-happens to the next.
+``docs/replay/replay.md`` has the SMs: offers are taken at once, all SMs are in use. Time jumps from
+one cycle in which something happens to the next.
 
 Its parts stand in a file each: placement, SMs, stops and ends; this one has the places, the
 decision and the time. They are compiled together: ``SOURCES`` sees to it that a change of any of
