@@ -105,20 +105,15 @@ REPLAYED = {
         "asked.o.payload[::-1] & self.answered.replicate(sms)",
     ),
     # What a host alone sees.
-    "cycles": Change(
-        RecordQueue,
-        "elaborate",
-        "write.data[name].eq(self.record[name])",
-        "write.data[name].eq(self.record[name] << 1)",
-    ),
+    "cycles": Change(RecordQueue, "elaborate", "word.eq(found)", "word.eq(found << (came == 2))"),
     "another_record": Change(
-        RecordQueue, "elaborate", "write.addr.eq(write.addr + 1)", "write.addr.eq(2)"
+        RecordQueue, "elaborate", "oldest.eq(oldest + 1)", "oldest.eq(oldest + 2)"
     ),
     "offered": Change(
         RecordQueue,
         "elaborate",
-        "self.oldest[name].eq(read.data[name])",
-        'self.oldest[name].eq(read.data[name] & (name != "offered"))',
+        "word.eq(found)",
+        "word.eq(found & ~(Value.cast(came == 1).replicate(32) & (1 << 24)))",
     ),
     "ticket": Change(
         Mailbox,
