@@ -10,7 +10,6 @@ from tb.support.deep_values import deep_but
 from tb.support.hard_cases import run_until
 from tb.support.planted import plant
 from warploom_dev.rewrite import Rewrite
-from warploom_golden.launch.launch_path import LaunchPath
 from warploom_golden.launch.record_queue import RecordQueue
 from warploom_golden.launch.resident import events
 from warploom_golden.oracles import LedgerError
@@ -61,12 +60,8 @@ def test_rtl_and_model_keep_the_books(seed):
 #: A wrong rule of the model each, and the part of the message that finds it.
 WRONG = {
     "the youngest record comes first": (
-        Rewrite(RecordQueue, "tick", "self._memory.popleft()", "self._memory.pop()"),
+        Rewrite(RecordQueue, "_load", "self._held[0]", "self._held[-1]"),
         "made",
-    ),
-    "a drained launch is numbered from 0 again": (
-        Rewrite(LaunchPath, "_to_dispatcher", 'queue["launch_number"] or 0', "0"),
-        "block_number",
     ),
     "a head does not wait": (
         Rewrite(

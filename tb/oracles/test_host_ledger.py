@@ -114,7 +114,7 @@ WRONG = {
         "has two records|made",
     ),
     "records are lost": (
-        Change(LaunchPath, "tick", '"record": queue["record"] or 0', '"record": 0'),
+        Change(LaunchPath, "tick", '"record": now.queue["record"] or 0', '"record": 0'),
         "has no record",
     ),
     "a host is given a ticket that nobody has": (
