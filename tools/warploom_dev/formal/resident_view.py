@@ -120,6 +120,12 @@ class ResidentView:
         self.command: Any = b.partly(
             dut.command.payload.shape(), {"opcode": 0b11, "mask": 0b11}, "command", b.free
         )
+        asked = self.commands & dut.command.ready
+        named = asked & (self.command.opcode == int(QueueOpcode.PREEMPT))
+        answer = dut.command_answer
+        accepts = b.before(named, "preempt") & answer.valid & (answer.code == 0)
+        #: A PREEMPT was accepted: its answer comes in this cycle.
+        self.preempted = b.value(accepts, "preempted")
         ticket = b.free(2, "abort_ticket")
         stood, kept = b.register(1, "abort_stood"), b.register(2, "abort_kept")
         self.aborts = b.value(stood | b.free(1, "abort_valid"), "aborts")
@@ -225,16 +231,6 @@ class ResidentView:
                 ),
                 0,
             ),
-        )
-
-    def preempted(self) -> Any:
-        """Return whether a PREEMPT is accepted: its answer comes in this cycle."""
-        b, dut = self.b, self.dut
-        asked = self.commands & dut.command.ready
-        named = asked & (self.command.opcode == int(QueueOpcode.PREEMPT))
-        answer = dut.command_answer
-        return b.value(
-            b.before(named, "preempt") & answer.valid & (answer.code == 0), "preempted"
         )
 
 
