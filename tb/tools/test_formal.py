@@ -44,7 +44,9 @@ LARGE = (
     "kernel_queue_places",
     "kernel_queue_records",
     "bus_port",
-    "launch_path_room",
+    "resident_dispatcher",
+    "resident_queue",
+    "resident_queue_places",
 )
 #: Those that take a few seconds; the others are thorough.
 SMALL = ("index_packer",)

@@ -279,9 +279,7 @@ class Followed:
                 self.count.eq(dut.answer["count"]),
             ]
         names = dut.record.data == self.ticket
-        self.mine_recorded = b.value(
-            view.record_names & self.accepted & names, "mine_recorded"
-        )
+        self.mine_recorded = b.value(view.record_names & self.accepted & names, "mine_recorded")
         start = dut.start.payload
         self.mine_starts = b.value(view.starts & (start.gx == tag), "mine_starts")
         self.running, self.runs = b.register(1, "mine_runs"), b.register(2, "mine_run_count")

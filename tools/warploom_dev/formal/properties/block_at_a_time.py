@@ -97,7 +97,7 @@ def bench(fault: str | None = None) -> FormalBench:
         "slot",
         "a block comes only into a slot whose last block was reported",
         ~dut.offer | ~Array(out)[dut.block.slot],
-        source="block_dispatcher.slot",
+        source="resident_dispatcher.slot",
     )
     comes = b.value(dut.offer & (dut.block.slot == slot), "comes")
     runs = b.value(dut.start & (dut.running.slot == slot), "runs")
@@ -113,7 +113,7 @@ def bench(fault: str | None = None) -> FormalBench:
         "words",
         "a stream's words are the same until its blocks are reported",
         ~(dut.offer & mine & (dut.block.stream == block.stream)) | (dut.words.threads == threads),
-        source="block_dispatcher.own",
+        source="launch_path.own_words",
     )
     with b.m.If(comes):
         b.m.d.sync += threads.eq(dut.words.threads)

@@ -29,7 +29,9 @@ CONFIG: Final = Config(
     queue_depth=1,
     launch_waits=0,
 )
-SIZE: Final = "1 SM with 2 slots and 2 of each resource, 2 streams, grids of up to 3 blocks in a row"
+SIZE: Final = (
+    "1 SM with 2 slots and 2 of each resource, 2 streams, grids of up to 3 blocks in a row"
+)
 #: What a block takes of an SM beside its slot, and how much of it there is.
 CAPACITY: Final = {name: size for name, size in capacities(CONFIG).items() if name != "slots"}
 #: Cycles from a hold, and from a change of `enable`, to the first offer that heeds it.
@@ -88,9 +90,7 @@ class _Blocks:
         runs = Array(self.out)[self.report.slot]
         self.sent = b.value(b.free(1, "report_valid") & runs, "report_sent")
         self.reports = b.value(self.sent & dut.report[0].ready, "reports")
-        self.launch: list[Any] = [
-            b.register(self.given.shape(), f"launch_{s}") for s in _STREAMS
-        ]
+        self.launch: list[Any] = [b.register(self.given.shape(), f"launch_{s}") for s in _STREAMS]
         for k in _SLOTS:
             comes = b.value(self.offers & (dut.block.slot == k), f"comes_{k}")
             leaves = b.value(self.reports & (self.report.slot == k), f"leaves_{k}")
@@ -108,9 +108,7 @@ class _Blocks:
 
     def has(self, s: int) -> Any:
         """Return whether a block of a stream is out."""
-        return Cat(
-            out & (of == s) for out, of in zip(self.out, self.block_of, strict=True)
-        ).any()
+        return Cat(out & (of == s) for out, of in zip(self.out, self.block_of, strict=True)).any()
 
     def _follow_launches(self) -> None:
         """Follow each stream's resident launch."""
@@ -155,9 +153,7 @@ class _Blocks:
             "a launch starts only in a stream without a resident one,"
             f" {APART} cycles after that one's transfer at `ended` or later",
             ~starts
-            | ~Mux(
-                stream, self.resident[1] | self.recent[1], self.resident[0] | self.recent[0]
-            ),
+            | ~Mux(stream, self.resident[1] | self.recent[1], self.resident[0] | self.recent[0]),
             source="resident_queue.one_resident",
         )
         b.assume(
@@ -285,8 +281,7 @@ def _state_blocks(blocks: _Blocks) -> None:
     b.check(
         "order",
         "the blocks of a launch are offered once each, the lowest first, with their numbers",
-        ~offers
-        | ((block.block_number == number) & (block.bx == number) & (number < size)),
+        ~offers | ((block.block_number == number) & (block.bx == number) & (number < size)),
         fault="small",
         cover=(
             "the last one after a hold and another stream's block",
@@ -323,9 +318,7 @@ def _state_holds(blocks: _Blocks) -> None:
         left = (blocks.placed[other] != 0) & (blocks.placed[other] < blocks.blocks(other))
         goes_on = ~blocks.stopped[other] & ~blocks.failed[other] & blocks.resident[other]
         whole.append(mine & blocks.launch[other].wait_mode & left & goes_on)
-    since = Cat(
-        offers & (blocks.dut.block.stream == s) & blocks.hold[s] for s in _STREAMS
-    ).any()
+    since = Cat(offers & (blocks.dut.block.stream == s) & blocks.hold[s] for s in _STREAMS).any()
     b.check(
         "held",
         f"no block of a stream is offered from {HEEDS} cycles after its `hold` on, until it is 0"

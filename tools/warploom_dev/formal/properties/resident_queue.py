@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from amaranth.hdl import C, Cat, Mux, Value
+from amaranth.hdl import Cat, Mux, Value
 
 from warploom.launch.free_entries import FreeEntries
 from warploom.launch.preemption import Preemption
@@ -14,7 +14,7 @@ from warploom_dev.planted import Change
 from warploom_spec import Config, timing
 from warploom_spec.layouts import TICKET_BITS
 from warploom_spec.queue import QueueCode
-from warploom_spec.queue_packets import WAIT_BITS, QueueOpcode
+from warploom_spec.queue_packets import WAIT_BITS
 
 CONFIG: Final = Config(
     sms=1,
@@ -105,7 +105,9 @@ def _state_residents(view: ResidentView) -> None:
     for s in view.streams:
         its = start.valid & (start.payload.stream == s)
         leaves = b.value(view.ends & (view.end.stream == s), f"left_{s}")
-        recent = b.value(Cat(b.past(leaves, k, f"left_{s}_{k}") for k in range(APART)).any(), f"r{s}")
+        recent = b.value(
+            Cat(b.past(leaves, k, f"left_{s}_{k}") for k in range(APART)).any(), f"r{s}"
+        )
         left = b.register(1, f"has_left_{s}")
         b.m.d.sync += left.eq(left | leaves)
         apart.append(b.value(~(view.starts & its) | ~(view.resident[s] | recent), f"apart_{s}"))
