@@ -174,6 +174,7 @@ PROPERTY_RULES: Final[dict[str, dict[str, tuple[int, ...]]]] = {
         "mailbox.doorbell": (4, 6, 10, 11, 12),
         "mailbox.one_edge": (4, 13),
         "mailbox.own_launch": (10,),
+        "mailbox.own_turned": (8,),
         "mailbox.own_abort": (11,),
         "mailbox.own_command": (11,),
         "mailbox.own_unit": (12, 13),

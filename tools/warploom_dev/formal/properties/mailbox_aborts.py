@@ -49,6 +49,5 @@ def bench(fault: str | None = None) -> FormalBench:
         fault="short",
         cover=("the second of two", dut.abort.valid & (waiting == 1) & b.before(taken, "taken")),
         bound=OFFERED,
-        slow=True,
     )
     return b.close()
