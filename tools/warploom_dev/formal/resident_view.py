@@ -142,15 +142,16 @@ class ResidentView:
         stopped = [b.register(1, f"stopped_{s}") for s in streams]
         self.starts = b.value(dut.start.valid & b.free(1, "start__ready"), "starts")
         self.end_stands = stands = b.register(1, "end_stands")
-        self.end: Any = Signal(dut.ended.payload.shape(), name="bench_end")
+        end: Any = Signal(dut.ended.payload.shape(), name="bench_end")
+        self.end = end
         self.ends = b.value(stands & dut.ended.ready, "ends")
         which, killed = b.free(b.config.stream_bits, "end_stream"), b.free(1, "end_killed")
         begins = b.free(len(streams), "begins")
         fate = b.register(1, "end_killed_then")
         stream = b.register(b.config.stream_bits, "end_stream_then")
         m.d.comb += [
-            self.end.stream.eq(stream),
-            self.end.fate.eq(Mux(fate, int(Fate.KILLED), int(Fate.FINISHED))),
+            end.stream.eq(stream),
+            end.fate.eq(Mux(fate, int(Fate.KILLED), int(Fate.FINISHED))),
         ]
         may = Cat(
             (which == s)

@@ -66,14 +66,13 @@ class _Blocks:
 
     def __init__(self, b: FormalBench) -> None:
         self.b = b
-        self.dut: Any = ResidentDispatcher(CONFIG)
-        self.given: Any = b.partly(
-            self.dut.start.payload.shape(), FREE, "given", b.free, port="start"
-        )
+        dut: Any = ResidentDispatcher(CONFIG)
+        self.dut = dut
+        self.given: Any = b.partly(dut.start.payload.shape(), FREE, "given", b.free, port="start")
         self.stop, self.hold = b.free(len(_STREAMS), "stop"), b.free(len(_STREAMS), "hold")
         self.enable = b.free(1, "enable")
         self.report: Any = b.partly(
-            self.dut.report[0].payload.shape(), {"slot": 1, "status": 3}, "report", b.free
+            dut.report[0].payload.shape(), {"slot": 1, "status": 3}, "report", b.free
         )
         self._follow_blocks()
         self._follow_launches()
