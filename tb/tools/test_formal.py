@@ -37,7 +37,9 @@ LARGE = (
     "block_to_warps",
     "resource_ranges",
     "bus_port",
-    "launch_path_room",
+    "resident_dispatcher",
+    "resident_queue",
+    "resident_queue_places",
 )
 #: Those that take a few seconds; the others are thorough.
 SMALL = ("index_packer",)

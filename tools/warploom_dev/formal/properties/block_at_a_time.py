@@ -113,7 +113,7 @@ def bench(fault: str | None = None) -> FormalBench:
         "words",
         "a stream's words are the same until its blocks are reported",
         ~(dut.offer & mine & (dut.block.stream == block.stream)) | (dut.words.threads == threads),
-        source="resident_dispatcher.own",
+        source="launch_path.own_words",
     )
     with b.m.If(comes):
         b.m.d.sync += threads.eq(dut.words.threads)

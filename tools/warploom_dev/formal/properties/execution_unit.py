@@ -59,14 +59,14 @@ def _assume_mailbox(b: FormalBench, dut: Any, run: Any) -> Value:
     b.m.d.sync += runs.eq(run.valid | (runs & ~dut.done.valid))
     b.assume(
         "idle",
-        "a task comes only when the unit's last one has ended",
-        ~(run.valid & runs),
+        "a task comes only when the unit's last one ended two cycles before, or earlier",
+        ~(run.valid & (runs | b.before(dut.done.valid, "ended_then"))),
         source="mailbox.run_idle",
     )
     b.assume(
         "missing",
-        "a task comes only if `missing` is 0 in its cycle",
-        ~(run.valid & dut.missing),
+        "a task comes only if no core was missing in the cycle before, in which it was judged",
+        ~(run.valid & b.before(dut.missing, "missing")),
         source="mailbox.run_missing",
     )
     b.assume(

@@ -164,13 +164,13 @@ def assume_neighbours(b: FormalBench, dut: Any, bells: Doorbells) -> Any:
         "abort_answers",
         "an abort is answered after it was sent, and once",
         ~dut.abort_answer.valid | (bells.unanswered[1] != 0),
-        source="launch_path.abort_answer",
+        source="resident_queue.abort_answer",
     )
     b.assume(
         "command_answers",
         "a command for streams is answered after it was sent, and once",
         ~dut.command_answer.valid | (bells.unanswered[2] != 0),
-        source="launch_path.command_answer",
+        source="resident_queue.command_answer",
     )
     return runs
 
@@ -191,8 +191,8 @@ def _state_tasks(b: FormalBench, dut: Any, bells: Doorbells, runs: Value) -> Non
     )
     b.check(
         "run_idle",
-        "a task goes to a unit only when the unit's last one has ended",
-        ~(run.valid & runs),
+        "a task goes to a unit only when the unit's last one ended two cycles before, or earlier",
+        ~(run.valid & (runs | b.before(dut.done[0].valid, "ended"))),
         fault="phantom_done",
         cover=("a second task", run.valid & b.before(_once(b, run.valid, "ran"), "ran_before")),
         bound=BOUND,
@@ -201,7 +201,8 @@ def _state_tasks(b: FormalBench, dut: Any, bells: Doorbells, runs: Value) -> Non
     missing = b.inputs["missing"][0] if "missing" in b.inputs else dut.missing[0]
     b.check(
         "run_missing",
-        "a task goes to a unit only if no core of it was missing in the cycle before",
+        "a task goes to a unit only if no core of it was missing in the cycle before, in which it"
+        " was judged",
         ~(run.valid & b.before(missing, "missing")),
         fault="missing_unseen",
         cover=("one is by now", run.valid & missing),
