@@ -15,6 +15,10 @@ _WAKENED: Final = r"""\g<0>
 `endif
 `endif"""
 
+#: A combinational block of one statement, which Yosys writes without that register.
+_ALONE: Final = re.compile(r"^  always @\*\n    (\S.*;)$", re.MULTILINE)
+_MODULE: Final = re.compile(r"^module .*?^endmodule$", re.MULTILINE | re.DOTALL)
+
 #: Verilator's default rules that the Verilog breaks, and what it is that breaks them.
 LINT: Final = {
     "ASCRANGE": "a signal of width 0, which nothing reads, is a wire [-1:0]",
@@ -31,8 +35,19 @@ def run_at_start(text: str) -> str:
     An ``always @*`` waits for its first event, and until then what it drives is X. Yosys reads a
     register in it that gets its value at time 0: an event in Verilog, but SystemVerilog gives
     initial values before any block begins. Here the register changes once more, when all wait.
+    Blocks of one statement get the register, too: one that drives a constant never ran.
     """
-    return WAKE.sub(_WAKENED, text)
+    return WAKE.sub(_WAKENED, _MODULE.sub(_with_register, text))
+
+
+def _with_register(module: re.Match[str]) -> str:
+    """Return a module whose blocks of one statement read the register that starts the others."""
+    text = module[0]
+    found = WAKE.search(text)
+    if found is None:
+        return text
+    register = found[1].replace("\\", "\\\\")
+    return _ALONE.sub(rf"  always @* begin\n    if ({register} ) begin end\n    \1\n  end", text)
 
 
 def lint_off() -> str:

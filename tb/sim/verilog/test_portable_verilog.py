@@ -13,7 +13,7 @@ from warploom_dev.yosys import run_yosys
 from warploom_sim.cosim import simulators
 from warploom_sim.verilog.blocks import BLOCKS, block
 from warploom_sim.verilog.generate import component_text, generate, module_text
-from warploom_sim.verilog.portable_verilog import LINT
+from warploom_sim.verilog.portable_verilog import LINT, run_at_start
 from warploom_spec import preset
 
 TINY = preset("tiny")
@@ -83,6 +83,20 @@ def complaints(*files: Path, flags: Sequence[str] = ()) -> set[str]:
     found = set(re.findall(r"^%\w+-([A-Z]+)", done.stderr, re.MULTILINE))
     assert bool(found) == bool(done.returncode), done.stderr
     return found
+
+
+def test_a_block_of_one_statement_starts_by_itself_too() -> None:
+    """Yosys writes it without the register that the others read."""
+    register = "\\$auto$verilog_backend.cc:1:dump_module$2"
+    text = (
+        f"module m(a);\n  reg {register}  = 0;\n  always @*\n    words[63:57] = 7'h00;\n"
+        f"  always @* begin\n    if ({register} ) begin end\n    b = a;\n  end\nendmodule\n"
+        "module n(a);\n  assign b = a;\nendmodule\n"
+    )
+    made = run_at_start(text)
+    blocks = re.findall(r"^  always @\*(.*?)^  end$", made, re.MULTILINE | re.DOTALL)
+    assert len(blocks) == 2 and all(register in block for block in blocks)
+    assert "words[63:57] = 7'h00;" in blocks[0] and made.count("initial #0") == 1
 
 
 @pytest.mark.thorough
