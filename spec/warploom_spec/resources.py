@@ -151,10 +151,8 @@ def capacities(config: Config) -> dict[str, int]:
     return {resource.name: resource.capacity(config) for resource in SM_RESOURCES}
 
 
-def block_amounts(
-    launch: Mapping[str, int], warps: int, config: Config | None = None
-) -> tuple[int, ...]:
-    """Return what one block takes, in the order of `RESOURCES`.
+def block_amounts(launch: Mapping[str, int], warps: int, config: Config) -> tuple[int, ...]:
+    """Return what one block takes, in the order of `RESOURCES`, in units.
 
     Parameters
     ----------
@@ -162,8 +160,8 @@ def block_amounts(
         Values of `AMOUNT_FIELDS`, among others.
     warps : int
         Warps of one block.
-    config : Config or None
-        Says how large cells are: amounts are rounded up to whole ones. None: amounts in units.
+    config : Config
+        Says how large cells are: amounts are rounded up to whole ones.
     """
     amounts = []
     for resource in SM_RESOURCES:
@@ -172,7 +170,7 @@ def block_amounts(
             amounts.append(warps if resource.name == "warps" else 1)
         else:
             units = launch[field.name] * (warps if field.of_warp else 1)
-            amounts.append(resource.in_cells(units, config) if config else units)
+            amounts.append(resource.in_cells(units, config))
     return tuple(amounts)
 
 

@@ -77,6 +77,14 @@ def test_a_run_that_is_about_to_end_is_neither_drained_nor_skipped(block):
     assert preempt_records(saw, "word2", "word3", "word4") == [(1, 0, 0)]
 
 
+@pytest.mark.rule("resident_queue", 28)
+def test_a_run_that_ends_in_the_cycle_of_its_visit_counts_once(block):
+    """Stream 0 is visited in 224, the first visit that counts; its END's last step is there."""
+    script = Script().launch(30, 0, mode=Mode.DRAIN).level("begun", 0, 50).level("open", 0, 50)
+    saw = script.preempt(200, 0).end(221, 0, Fate.FINISHED).run(block, 260)
+    assert preempt_records(saw, "word2", "word3", "word4") == [(1, 0, 0)]
+
+
 def late():
     """Return a script of a run of stream 0 that is late in 240."""
     return Script().resident(30, 0, 50, idempotent=1).during(0, 400, launch_timeout=160)

@@ -16,8 +16,6 @@ pytestmark = RTL_AND_MODEL
 OK = ErrorCode.OK
 ABORTED = (FinalFate.ABORTED, OK)
 FINISHED = (FinalFate.FINISHED, OK)
-#: A launch of stream 0 that is taken in 30 is resident from 43 on.
-RESIDENT = 43
 
 
 @pytest.mark.rule("resident_queue", 11, 14, 22, 24, 25)

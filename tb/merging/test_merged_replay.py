@@ -239,8 +239,8 @@ def test_who_is_last_by_block_id_deadlocks_and_by_merged_id_never_does(seed: int
     By block id it may be dispatched early, and hold the slot that a block whose tag it waits for
     needs.
     """
-    # 47 on average, 8 more or less.
-    assert sum(deadlocks_by_block_id(random.Random(f"{seed}-{k}")) for k in range(200)) > 10
+    # Of 200 draws 47 on average, six more or less.
+    assert sum(deadlocks_by_block_id(random.Random(f"{seed}-{k}")) for k in range(200)) > 20
 
 
 @pytest.mark.deep

@@ -45,6 +45,7 @@ class FreeEntries(wiring.Component):
         bits, priorities = resident_entry_bits(config), 1 << config.priority_bits
         super().__init__(
             {
+                # The boot gives back the entry of its row.
                 "boot": In(1),
                 "row": In((queue_rows(config) - 1).bit_length()),
                 # A launch goes to LaunchCheck.

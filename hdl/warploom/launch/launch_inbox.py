@@ -29,6 +29,7 @@ class LaunchInbox(wiring.Component):
         entry = resident_entry_bits(config)
         super().__init__(
             {
+                # What leaves LaunchCheck; the next ticket.
                 "checked": In(stream.Signature(resident_launch(config).layout())),
                 "ticket": In(layouts.TICKET_BITS),
                 # The free entry of its priority: asked for, known a cycle later.

@@ -106,7 +106,7 @@ class PendingPreempt(wiring.Component):
                 self.pending & ~told & ~self.picked & settled & ~met.any() & ~self.accepted
             ),
         ]
-        counted = seen & ~self.resumes
+        counted = seen & ~self.resumes & ~self.ends
         steps = (
             ended.any() & self.finished,
             ended.any() & self.again,

@@ -44,6 +44,7 @@ class Preemption(wiring.Component):
         streams = 1 << config.stream_bits
         super().__init__(
             {
+                # Levels of each stream.
                 "live": In(streams),
                 "stuck": In(streams),
                 "resident": In(streams),

@@ -38,6 +38,7 @@ class RecordWriter(wiring.Component):
         counts = (1 << stream).bit_length()
         super().__init__(
             {
+                # The boot clears an entry; the free-running counter.
                 "boot": In(1),
                 "boot_entry": In(entry),
                 "clock": In(32),

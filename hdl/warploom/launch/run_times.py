@@ -39,6 +39,7 @@ class RunTimes(wiring.Component):
         streams = 1 << config.stream_bits
         super().__init__(
             {
+                # Cycles that a run may take; 0 is no limit.
                 "limit": In(_LIMIT_BITS),
                 # Levels of each stream; one-hot: a launch that starts.
                 "resident": In(streams),

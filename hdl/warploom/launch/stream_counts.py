@@ -44,6 +44,7 @@ class StreamCounts(wiring.Component):
         accepted, timeline = queue_packets.WAIT_BITS, queue_packets.COUNT_BITS
         super().__init__(
             {
+                # The boot writes the row of `stream`.
                 "boot": In(1),
                 # The event's stream, one-hot, too; its step 0.
                 "stream": In(stream),

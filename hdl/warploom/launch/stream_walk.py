@@ -46,6 +46,7 @@ class StreamWalk(wiring.Component):
         streams = 1 << config.stream_bits
         super().__init__(
             {
+                # A command to all streams of its mask; its ready is the block's.
                 "command": In(stream.Signature(resident_command(config).layout())),
                 # A register.
                 "answer": Out(queue_packets.queue_code(config).layout()),

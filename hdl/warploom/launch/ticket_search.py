@@ -42,6 +42,7 @@ class TicketSearch(wiring.Component):
         entry = resident_entry_bits(config)
         super().__init__(
             {
+                # The ticket that is searched; taken when the ABORT is answered.
                 "abort": In(stream.Signature(queue_packets.launch_abort(config).layout())),
                 # A register.
                 "answer": Out(queue_packets.queue_code(config).layout()),

@@ -60,7 +60,7 @@ class FreedFirst(Policy):
         return times.known
 
     @property
-    def settled(self) -> bool:  # type: ignore[override]
+    def settled(self) -> bool:
         entering = any(sm is not None for sm in self._freed)
         return self._queue.settled and not entering and self._table.settled
 

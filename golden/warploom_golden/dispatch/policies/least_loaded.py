@@ -18,7 +18,7 @@ class LeastLoaded(Policy):
         self._kept: list[tuple[int, int]] = []
 
     @property
-    def settled(self) -> bool:  # type: ignore[override]
+    def settled(self) -> bool:
         return not self._kept
 
     def choose(self, room: int, out: int, known: bool) -> int | None:
@@ -32,7 +32,7 @@ class LeastLoaded(Policy):
             self._free[sm] = warps
         self._kept = []
         placement, returned = step.landing
-        # The page does not say in which cycle the SM is not out: in the one of the landing.
+        # Of a return's that counts whose SM is not out in the cycle of the landing.
         for verdict in (returned, placement):
             if verdict is not None and verdict.own:
                 if verdict is returned and step.out >> verdict.sm & 1:

@@ -58,18 +58,20 @@ class Policy:
     ----------
     first : int
         The SM at which the scan begins in this cycle (23).
-    settled : bool
-        Whether nothing changes without a pick or a return.
     """
 
     #: Whether a verdict counts a cycle later (19).
     LATE_ROOM = False
 
     first = 0
-    settled = True
 
     def __init__(self, config: Config):
         del config
+
+    @property
+    def settled(self) -> bool:
+        """Whether nothing changes without a pick or a return."""
+        return True
 
     def known_after(self, times: PipeTimes) -> int:
         """Return the cycles to the first one in which the round is known (24)."""

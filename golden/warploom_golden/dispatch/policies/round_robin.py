@@ -16,7 +16,7 @@ class RoundRobin(Policy):
         self.first = 0
 
     @property
-    def settled(self) -> bool:  # type: ignore[override]
+    def settled(self) -> bool:
         return self.first == self._pointer
 
     def choose(self, room: int, out: int, known: bool) -> int | None:
