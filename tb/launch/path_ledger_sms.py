@@ -71,7 +71,7 @@ class SmBooks:
         assert block["warps"] == warps, "warps of another launch"
         if self._config.makes_indices:
             assert block["index_address"] == fields["index_address"], "indices of another launch"
-        needs = dict(zip(RESOURCES, block_amounts(fields, warps), strict=True))
+        needs = dict(zip(RESOURCES, block_amounts(fields, warps, self._config), strict=True))
         placed[block["slot"]] = _Placed(launch, launch.run, needs)
         for name, size in self._sizes.items():
             taken = sum(one.needs[name] for one in placed.values())

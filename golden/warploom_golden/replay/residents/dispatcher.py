@@ -135,8 +135,8 @@ class ResidentMachine:
         self._offers = np.zeros((5, log), np.int64)
         self._reports = np.zeros((4, log), np.int64)
         # To be read often: a record's attribute takes twenty times as long.
-        rows: Any = self._states["rows"][0]
-        self._flags = {name: rows[name] for name in ("begun", "open", "busy", "held", "next")}
+        table: Any = self._states["rows"][0]
+        self._flags = {name: table[name] for name in ("begun", "open", "busy", "held", "next")}
         self._fields = {
             name: self._states[name]
             for name in ("at_port", "offers", "reports", "marked", "restless", "active", "alive")
