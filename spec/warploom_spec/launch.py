@@ -16,7 +16,7 @@ RESERVED_SHARED_BYTES = 1024
 #: beside the inline words, what the launch asks for (`AMOUNT_FIELDS`), and its order.
 KERNEL_FIELDS: Final = ("code", "arguments", "address_space")
 AXIS_FIELDS: Final = ("gx", "gy", "gz", "dx", "dy", "dz")
-ORDER_FIELDS: Final = ("stream", "after_previous", "priority", "idempotent", "mode", "table")
+ORDER_FIELDS: Final = ("stream", "priority", "idempotent", "mode", "table")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +31,7 @@ class LaunchDescriptor:
         Register units of one warp, shared-memory units and barriers of one block.
     index_address : int
         First warp of its packed indices.
-    stream, after_previous, priority, idempotent, mode, table : int
+    stream, priority, idempotent, mode, table : int
         Order and preemption.
     code, arguments, address_space : int
         Kernel words; ``inline`` holds the argument words that travel along.
@@ -44,7 +44,6 @@ class LaunchDescriptor:
     barriers: int = 1
     index_address: int = 0
     stream: int = 0
-    after_previous: int = 1
     priority: int = 0
     idempotent: int = 0
     mode: int = 0

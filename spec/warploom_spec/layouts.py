@@ -50,7 +50,6 @@ def _axes(prefix: str, bits: tuple[int, ...], what: str) -> tuple[Field, ...]:
 def _order(config: Config) -> tuple[Field, ...]:
     return (
         Field("stream", config.stream_bits, "stream"),
-        Field("after_previous", 1, "1: starts after every earlier launch of its stream has ended"),
         Field("priority", config.priority_bits, "priority, 0 is the lowest"),
         Field("idempotent", 1, "1: may be killed and run again"),
         Field("mode", MODE_BITS, "preemption mode"),

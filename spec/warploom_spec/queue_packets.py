@@ -70,9 +70,8 @@ def _with_mode(fields: tuple[Field, ...]) -> tuple[Field, ...]:
 
 def queued_launch(config: Config) -> Packet:
     """One kernel launch as the host gives it, with all modes and its waits."""
-    fields = layouts.launch_descriptor(config).fields
-    descriptor = tuple(field for field in fields if field.name != "after_previous")
-    return Packet("queued_launch", (*_with_mode(descriptor), *_waits(config)))
+    descriptor = _with_mode(layouts.launch_descriptor(config).fields)
+    return Packet("queued_launch", (*descriptor, *_waits(config)))
 
 
 def queue_launch(config: Config) -> Packet:

@@ -92,9 +92,8 @@ def resident_sent(config: Config) -> Packet:
 
 def resident_launch(config: Config) -> Packet:
     """A launch behind LaunchCheck, with its waits; of a refused one only its order counts."""
-    old = ("valid", "after_previous")
     fields = queue_packets.queue_launch(config).fields
-    return Packet("resident_launch", tuple(one for one in fields if one.name not in old))
+    return Packet("resident_launch", tuple(one for one in fields if one.name != "valid"))
 
 
 def resident_command(config: Config) -> Packet:

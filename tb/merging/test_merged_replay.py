@@ -74,7 +74,7 @@ def test_plain_launches_run_as_in_the_line_of_the_gains(
     for k in range(6):
         rng = random.Random(f"{seed}-{k}-{name}-{policy}-{reclaim}")
         drawn = random_launches(rng, machine, 12)
-        launches = [replace(one, stream=0, after_previous=1) for one in drawn]
+        launches = [replace(one, stream=0) for one in drawn]
         line = run_line(launches, machine, k)
         merged = run_merged(launches, machine, k)
         assert sorted(zip(line.cycle.tolist(), line.sm.tolist(), strict=True)) == sorted(

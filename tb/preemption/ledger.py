@@ -30,7 +30,6 @@ class Ticket:
     waits: bool
     need: tuple[int, ...]
     accepted: int
-    after_previous: bool = True
 
 
 @dataclass
@@ -192,7 +191,7 @@ class Books:
             starts = [offer[0] for offer in by_ticket[later.ticket]]
             for earlier in self.tickets:
                 same = earlier.stream == later.stream and earlier.ticket < later.ticket
-                if not (same and later.after_previous and starts):
+                if not (same and starts):
                     continue
                 held = [o for o in by_ticket[earlier.ticket] if o[1] not in self.lost]
                 ends = [statuses.get(numbers[offer], (0, 0))[0] for offer in held]

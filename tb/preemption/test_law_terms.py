@@ -79,23 +79,6 @@ def events_around(events, kind, ticket):
     return events[kind]["cycle"][events[kind]["ticket"] == ticket].tolist()
 
 
-def test_a_launch_handed_over_in_the_flag_s_first_cycle_may_still_place_a_block():
-    """Its stop stands in A + 3, so the block that is decided in A + 5 stands.
-
-    With `drain` the urgent launch waits for it, or for the other launch's last block.
-    """
-    load = workload("drain", ((1, 2, 200),), ((4, 1, 20),), after_previous=0)
-    sets = setting(40, 244417, 20, distance=400.0)
-    events = model_events(load, sets)
-    accepted = events_around(events, "answers", 17)[0] - 1
-    assert accepted + 1 in events_around(events, "handed", 13)
-    assert events_around(events, "offers", 13) == [accepted + 7]
-    reports, first = events["reports"]["cycle"], first_offers(events)
-    gone = int(reports[reports > accepted].min())
-    assert first[17] == gone + LAW.next_launch == accepted + 199
-    assert judge(events, load, sets)[1].violations == []
-
-
 def test_the_kill_of_a_launch_handed_over_in_the_flag_s_first_cycle_comes_a_cycle_later():
     load, _ = RUNS["short"]
     events = model_events(load, SETS)

@@ -112,17 +112,6 @@ def log_stops(model):
     return [tuple(each) for each in model.log.stops]
 
 
-def test_again_beside_a_later_launch_of_its_stream():
-    script = QueuedScript().launch(10, 0, length=LONG, **RESET)
-    later = {"after_previous": 0, "mode": Mode.WAIT, "priority": LOW}
-    script.launch(40, 0, length=LONG, **later)
-    script.launch(95, 1, length=12, priority=URGENT)
-    model = run(script, even=True, sm=slow(2), until=400)
-    assert log_stops(model) == [(102, 0, 2)]
-    assert offers(model) == [(29, 0, 1), (59, 1, 2), (118, 0, 3), (151, 0, 1)]
-    assert not any(each.fate is not FinalFate.FINISHED for each in model.log.records)
-
-
 def test_abort_in_the_last_row():
     config = preset("default")
     script = QueuedScript().at(5, "preempt", [5])
@@ -170,21 +159,6 @@ def test_resume_before_the_record():
     # RESUME acts in the cycle of the record: chosen in the next one, presented two later.
     assert model.log.decisions[1].cycle == drained.cycle + 8
     assert model.log.records[1].fate is FinalFate.FINISHED
-
-
-def test_put_back_in_the_order_of_their_ends():
-    two = {"idempotent": 1, "length": LONG, "after_previous": 0}
-    script = QueuedScript().launch(10, 0, **two).launch(11, 0, code=1, **two)
-    script.at(90, "preempt", [0]).at(200, "resume", [0])
-    model = run(script, even=True, sm=slow(4), until=400)
-    assert log_stops(model) == [(92, 0, 2), (92, 1, 2)]
-    first, second = model.log.put_back
-    assert [first.ticket, second.ticket] == [1, 2] and first.fate is Fate.KILLED
-    record = model.log.records[0]
-    assert (record.cycle, record.word3) == (second.cycle + 1, 2)
-    # RESUME acts in 201. The launch of lower number is chosen first.
-    assert [each.cycle for each in model.log.decisions[2:]] == [208, 213]
-    assert [each.ticket for each in model.log.handed[2:]] == [1, 2]
 
 
 def test_a_launch_that_is_out_counts_as_on_the_way_for_one_cycle():

@@ -176,7 +176,7 @@ def test_the_ledger_finds_launches_that_overlap_in_a_stream(monkeypatch):
         StoppedDispatcher,
         "hand_over",
         lambda self, cycle, number, launch, *rest, **more: super(StoppedDispatcher, self).hand_over(
-            cycle, number, replace(launch, after_previous=0), *rest, **more
+            cycle, number, launch, *rest, **more | {"ordered": False}
         ),
     )
     script = QueuedScript().launch(10, 0, blocks=3, length=60).launch(11, 0, code=1, length=60)

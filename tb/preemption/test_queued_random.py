@@ -47,7 +47,6 @@ def graph(rng, script, config, most, until=600):
             blocks=rng.randint(1, 12),
             length=rng.randint(4, 60),
             priority=urgency[stream],
-            after_previous=rng.randrange(2),
             idempotent=rng.randrange(2),
             mode=rng.choice(MODES),
             block=rng.choice(SHAPES),
@@ -95,7 +94,6 @@ def books(script, model, config: Config):
                     launch.mode in (Mode.WAIT, Mode.YIELD),
                     need,
                     cycle,
-                    bool(launch.after_previous),
                 )
             )
     records = [each for each in model.log.records if each.kind is RecordKind.LAUNCH]

@@ -59,15 +59,6 @@ def test_a_wait_is_not_over_because_later_launches_of_the_stream_ended():
     assert [each.reached for each in model.log.timeline if each.stream == 0] == [1, 2, 3, 4, 6]
 
 
-def test_a_wait_is_not_over_because_a_launch_that_overlaps_ended_first():
-    script = QueuedScript().launch(10, 0, length=600).launch(11, 0, code=1, after_previous=0)
-    script.launch(12, 1, (0, 1), code=2)
-    model = run(script)
-    ends = {each.ticket: each.made for each in model.log.records}
-    assert ends[2] < ends[1]
-    assert not early(script, model)
-
-
 def test_a_wait_ahead_is_refused_with_its_word():
     script = QueuedScript().launch(10, 0, (1, 1)).launch(20, 1).launch(30, 0, (1, 1), (1, 2))
     script.launch(40, 0, None, (1, 1))

@@ -161,7 +161,7 @@ def test_the_urgent_launch_is_drained():
     [
         (True, {"priority": 0}, [(23, 0)]),
         (False, {}, [(23, 0)]),
-        (True, {"stream": 0, "after_previous": 1}, []),
+        (True, {"stream": 0}, []),
     ],
     ids=["same priority", "does not yield", "held by order"],
 )

@@ -226,7 +226,6 @@ from warploom_golden.replay.residents import machine as resident_machine
             block=(8 * (1 + number % 5), 1, 1),
             shared=7 * (number % 3),
             stream=number % 2,
-            after_previous=number % 3 > 0,
             code=number,
             arguments=int(length),
         )

@@ -10,7 +10,7 @@ from warploom_spec import PRESETS, preset, queue_packets
 #: Bits of each packet: (tiny, default, large).
 PACKET_BITS = {
     "queued_launch": (387, 582, 585),
-    "queue_launch": (412, 677, 680),
+    "queue_launch": (411, 676, 679),
     "queue_answer": (73, 73, 73),
     "queue_command": (19, 19, 19),
     "queue_code": (9, 9, 9),
@@ -36,7 +36,7 @@ def test_without_waits_a_launch_has_no_pairs():
     none, four = (replace(preset("tiny"), launch_waits=count) for count in (0, 4))
     names = [field.name for field in queue_packets.queue_launch(none).fields]
     assert not [name for name in names if name.startswith("wait")]
-    assert queue_packets.queue_launch(four).bits == 412 + 2 * 21
+    assert queue_packets.queue_launch(four).bits == 411 + 2 * 21
 
 
 def test_the_words_of_a_record_are_the_pages():

@@ -56,8 +56,8 @@ PRESET_FIELDS = (
 
 #: Bits of each packet: (tiny, default, large).
 PACKET_BITS = {
-    "launch_descriptor": (345, 540, 543),
-    "checked_launch": (368, 633, 636),
+    "launch_descriptor": (344, 539, 542),
+    "checked_launch": (367, 632, 635),
     "launch_words": (351, 610, 610),
     "block_index": (32, 63, 63),
     "grid_walk": (64, 126, 126),
@@ -107,7 +107,7 @@ def test_ports_have_the_bits_of_spec_0s_table(name: str) -> None:
     block, widths, warps, task = 11 + 11 + 7, 4 + 4 + 3, 6, 6 if name == "large" else 4
     threads, mask, registers = (9, 8, 6) if name == "tiny" else (11, 32, 9)
     shared, barriers = (7, 3) if name == "tiny" else (11, 6)
-    order = 4 + 1 + 2 + 1 + 2 + 3  # stream, after_previous, priority, idempotent, mode, table
+    order = 4 + 2 + 1 + 2 + 3  # stream, priority, idempotent, mode, table
     slot = 2 if name == "tiny" else 5
     descriptor = kernel + (31 + 16 + 16) + block + address + (9 + 11 + 6) + order
     assert layouts.launch_descriptor(config).bits == descriptor
@@ -150,7 +150,7 @@ def test_a_launch_descriptors_literal_word() -> None:
     word |= 1568 << 400 | 3 << 431 | 8 << 447  # grid
     word |= 256 << 463 | 2 << 474 | 1 << 485  # block
     word |= 0x155 << 492 | 4 << 501 | 41 << 510 | 1 << 521  # address, registers, shared, barriers
-    word |= 9 << 527 | 1 << 531 | 2 << 532  # stream, after_previous, priority
+    word |= 9 << 527 | 2 << 531  # stream, priority
     assert launch.pack(DEFAULT) == word
 
 

@@ -92,7 +92,7 @@ class HandSchedule:
             float(block_length(self.seed, launch.code, launch.arguments, place)) for place in places
         ]
         need = [1, warps, warps * launch.warp_registers, launch.shared, launch.barriers]
-        stream, waits = launch.stream, bool(launch.after_previous) and self.ordered
+        stream, waits = launch.stream, self.ordered
         return HandLaunch(stream, waits, need, lengths, launch.address_space, arrival)
 
     def rate(self, warps: int) -> float:

@@ -164,7 +164,6 @@ def legal_launch(
         "warp_registers": need["registers"] // warps,
         **{resource.name: need[resource.name] for resource in BLOCK_AMOUNTS},
         "stream": rng.randrange(streams),
-        "after_previous": int(rng.random() < 0.8),
         "table": 0,
     }
     # One priority a stream, but for a launch now and then.

@@ -55,8 +55,8 @@ class Widths:
     ticket, cycles, stall, number, count = 32, 32, 32, 32, 16
     fate, code, argument = 3, 8, 16
     block, pack = 11 + 11 + 7, 4 + 4 + 3
-    # stream, after_previous, priority, idempotent, mode, table
-    order = 4 + 1 + 2 + 1 + 2 + 3
+    # stream, priority, idempotent, mode, table
+    order = 4 + 2 + 1 + 2 + 3
     # ceil(256 / 8) = ceil(1,024 / 32) = 32 warps
     warps = 6
 

@@ -224,7 +224,6 @@ class LaunchPath:
         if word is None:
             return 0
         fields = {**self._leaving.unpack(word), **self._beside[0]}
-        fields.pop("after_previous", None)
         if not fields["error"] and fields["mode"] > Mode.YIELD:
             fields |= {"error": HostError.FIELD_RANGE, "argument": MODE_WORD}
         return self._checked.pack(fields)

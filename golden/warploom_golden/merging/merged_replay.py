@@ -108,9 +108,7 @@ class _MergedReplay:
         self._seed = seed
         self._rules = rules
         launches = [
-            item.launch(config)
-            if isinstance(item, MappingTable)
-            else replace(item, stream=0, after_previous=1)
+            item.launch(config) if isinstance(item, MappingTable) else replace(item, stream=0)
             for item in items
         ]
         merged = {

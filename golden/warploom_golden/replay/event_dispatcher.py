@@ -214,6 +214,7 @@ class EventDispatcher:
         first: int = 0,
         kill: int | None = None,
         yields: bool = False,
+        ordered: bool = True,
     ) -> None:
         """Let a launch take a free place.
 
@@ -233,6 +234,8 @@ class EventDispatcher:
             Number of the block after whose decision `advance` returns.
         yields : bool
             The launch yields to those of higher priority, where launches may yield.
+        ordered : bool
+            It waits for those of its stream that have a place.
         """
         state = self._state
         place = state.places[number]
@@ -240,8 +243,8 @@ class EventDispatcher:
         place.since = cycle
         place.ticket = ticket
         place.stream = launch.stream
-        place.awaits = launch.stream if launch.after_previous else NONE
-        place.ahead = self._residents[launch.stream] if launch.after_previous else 0
+        place.awaits = launch.stream if ordered else NONE
+        place.ahead = self._residents[launch.stream] if ordered else 0
         self._residents[launch.stream] += 1
         self._set_need(place, launch)
         place.first = place.next = first

@@ -56,7 +56,6 @@ def demanded(
             "barriers": device.lone_barriers if lone else 1,
             "stream": stream,
             "priority": (priorities or {}).get(stream, 0),
-            "after_previous": 1,
         }
 
 

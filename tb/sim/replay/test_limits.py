@@ -47,7 +47,7 @@ def in_order(
 ) -> list[LaunchDescriptor]:
     """Draw launches each of which waits for the one before in its stream."""
     return [
-        replace(launch, after_previous=1, stream=0 if one_stream else launch.stream)
+        replace(launch, stream=0 if one_stream else launch.stream)
         for launch in random_launches(rng, config, rng.randint(8, 16), **more)
     ]
 

@@ -37,7 +37,7 @@ CASES = (
 
 def put_back_once() -> Replay:
     """Return a replay in which the second launch of stream 0 makes way for stream 1's."""
-    one = LaunchDescriptor(grid=(2, 1, 1), block=(8, 1, 1), arguments=20, after_previous=1)
+    one = LaunchDescriptor(grid=(2, 1, 1), block=(8, 1, 1), arguments=20)
     launches = [one, replace(one, code=1), replace(one, stream=1, code=2)]
     return model_replay(launches, preset("tiny"), 1, arrivals=[0, 0, 33])
 
@@ -113,7 +113,7 @@ def test_the_next_launch_waits_for_the_walk_of_one_that_is_put_back() -> None:
     is put back in 60, so its walk is forgotten at the end of 54: of the launch that transfers in 49
     the first block is the head in 57.
     """
-    one = LaunchDescriptor(grid=(1, 1, 1), block=(8, 1, 1), arguments=23, after_previous=1)
+    one = LaunchDescriptor(grid=(1, 1, 1), block=(8, 1, 1), arguments=23)
     launches = [
         one,
         replace(one, stream=1, code=1, arguments=7),

@@ -77,7 +77,7 @@ def test_a_descriptor_says_what_the_trace_says(tmp_path: Path) -> None:
     assert (launch.grid, launch.block) == ((4, 2, 1), (32, 4, 2))
     assert (launch.warp_registers, launch.shared, launch.barriers) == (5, 41, 1)
     assert (launch.code, launch.arguments) == (0, 309)
-    assert (launch.stream, launch.after_previous, launch.priority) == (0, 1, 0)
+    assert (launch.stream, launch.priority) == (0, 0)
 
 
 def test_streams_are_numbered_by_first_launch_and_wrap(tmp_path: Path) -> None:

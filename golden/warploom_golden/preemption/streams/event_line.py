@@ -1,6 +1,6 @@
 """The line: configurations, hand-over, taking back, references (rules 33 to 41)."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from warploom_golden.preemption.streams.event_launch import InLine, Launch, Resident, Where
 from warploom_golden.preemption.streams.event_log import Decision, Handed, Lookup
@@ -204,15 +204,13 @@ class Line:
         resident = Resident(
             launch, place, front.history, aborted=aborted or launch.stream in aborted_streams
         )
-        descriptor = launch.descriptor
-        if launch.started:
-            descriptor = replace(descriptor, after_previous=0)
         self._dispatcher.hand_over(
             s.cycle,
             place,
-            descriptor,
+            launch.descriptor,
             launch.ticket,
             launch.next_block,
+            ordered=not launch.started,
             yields=launch.mode == Mode.YIELD,
         )
         s.log.handed.append(Handed(s.cycle, launch.ticket, place, launch.next_block))

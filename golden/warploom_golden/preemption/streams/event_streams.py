@@ -176,10 +176,8 @@ class View:
             return
         if not started:
             self.ready.append(stream)
-        elif head.descriptor.after_previous and in_places:
+        elif in_places:
             self.ahead.append(stream)
-        elif not head.descriptor.after_previous and len(started) == 1 and in_places:
-            self.ready.append(stream)
 
     def flag(self, stream: Stream) -> bool:
         """Tell whether a stream has its flag (rule 28)."""

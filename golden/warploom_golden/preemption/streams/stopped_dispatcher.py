@@ -48,6 +48,7 @@ class StoppedDispatcher(EventDispatcher):
         first: int = 0,
         kill: int | None = None,
         yields: bool = False,
+        ordered: bool = True,
     ) -> None:
         """Let a launch take a free place, as `EventDispatcher` does."""
         if self._kill_every is not None:
@@ -55,7 +56,7 @@ class StoppedDispatcher(EventDispatcher):
             self._marks.pop(number, None)
             if kill is not None and kill >= first:
                 self._marks[number] = ticket, kill
-        super().hand_over(cycle, number, launch, ticket, first, kill, yields)
+        super().hand_over(cycle, number, launch, ticket, first, kill, yields, ordered)
 
     def take_mark(self) -> int | None:
         """Return, once, the ticket of a launch whose marked block was decided; None without one."""

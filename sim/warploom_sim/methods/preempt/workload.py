@@ -73,13 +73,11 @@ class Workload:
     def in_one_queue(self) -> "Workload":
         """Return the workload with all launches in one stream, without priorities.
 
-        An urgent launch does not wait for the end of the launch before it, as little as one of
-        another stream does. The order of the stream keeps what low launches wait for.
+        The order of the stream keeps what low launches wait for.
         """
         low = (dataclasses.replace(each, stream=0) for each in self.low)
         urgent = (
-            dataclasses.replace(each, stream=0, priority=LOW_PRIORITY, after_previous=0)
-            for each in self.urgent
+            dataclasses.replace(each, stream=0, priority=LOW_PRIORITY) for each in self.urgent
         )
         return dataclasses.replace(
             self, low=tuple(low), urgent=tuple(urgent), low_waits=RepeatedWaits()

@@ -38,7 +38,7 @@ FREE: Final = {
     **{r.name: (1 << r.limit(CONFIG).bit_length()) - 1 for r in BLOCK_AMOUNTS},
     **dict.fromkeys(("table",), 0b11),
     **dict.fromkeys(("code", "arguments", "address_space", "mode"), 1),
-    **dict.fromkeys(("stream", "after_previous", "priority", "idempotent"), 1),
+    **dict.fromkeys(("stream", "priority", "idempotent"), 1),
 }
 #: Errors that a product or the sum of the widths decides.
 _OF_PRODUCTS: Final = (
