@@ -24,6 +24,7 @@ from warploom_spec import (
     host_packets,
     layouts,
     queue_packets,
+    resident_packets,
     sm_packets,
     timing,
 )
@@ -164,7 +165,7 @@ def packets(config: Config) -> tuple[Packet, ...]:
     """Return every packet that there is with a configuration."""
     makers = [
         make
-        for module in (layouts, host_packets, queue_packets, sm_packets)
+        for module in (layouts, host_packets, queue_packets, resident_packets, sm_packets)
         for name, make in inspect.getmembers(module, inspect.isfunction)
         if inspect.signature(make).return_annotation is Packet
         and not name.startswith("_")
