@@ -132,6 +132,9 @@ class Timing:
     queue_wait: int = _of(
         "ResidentQueue: a record's first word to ``request`` of the launch that waits for it."
     )
+    record_known: int = _of(
+        "A replay's launch source: a record's last word to the first cycle in which it knows it."
+    )
     resident_kill: int = _of("ResidentDispatcher: ``stop`` to ``kill``.")
     resident_boot: int = _of(
         "ResidentDispatcher: the first cycle after a reset in which it takes a launch."
@@ -246,6 +249,7 @@ def timing(config: Config) -> Timing:
         queue_record=5,
         # A LOOK reads a pair a cycle.
         queue_wait=8 + config.launch_waits,
+        record_known=4,
         resident_kill=1,
         # A row of memory a cycle; the pipes are empty nine cycles later.
         resident_boot=max(config.sms * config.block_slots, 1 << config.stream_bits) + 9,

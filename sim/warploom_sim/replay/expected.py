@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warploom_sim.replay.request import ReplayRequest
-from warploom_spec import STALL_CAUSES, Config, ErrorCode, LaunchDescriptor
+from warploom_spec import RESOURCES, Config, ErrorCode, LaunchDescriptor
 from warploom_spec.config import BLOCK_LIMITS
 from warploom_spec.resources import AMOUNT_FIELDS, BLOCK_AMOUNTS, REGISTERS
 
@@ -56,16 +56,19 @@ class Expected:
 
     def events(self) -> dict[str, int]:
         """Return the events that must have been compared at least, by kind; 1 for each counter."""
-        kinds = ("decisions", "done", "starts", "ended", "timeline")
+        kinds = ("decisions", "done", "starts", "words", "ended", "timeline")
         accepted = dict.fromkeys(kinds, self.accepted) | {"killed": 0}
         blocks = dict.fromkeys(("offers", "reports"), sum(self.least_blocks))
-        counters = dict.fromkeys((f"stall_{cause}" for cause in STALL_CAUSES), 1)
+        counters = dict.fromkeys((f"stall_{cause}" for cause in (*RESOURCES, "offer")), 1)
         events = {"answers": self.launches, **accepted, **blocks, "warps": self.warps}
         return events | counters
 
     def most(self, kind: str) -> float:
         """Return how many events of a kind there may be at most."""
         if kind in ("offers", "reports"):
+            return self.blocks
+        if kind == "words":
+            # Each launch's once, and again where blocks of another came between.
             return self.blocks
         if not self.in_order and kind in ("decisions", "done", "starts", "killed"):
             return inf

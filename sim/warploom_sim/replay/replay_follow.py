@@ -17,7 +17,7 @@ from warploom_golden.replay.event_model import Events, Piece
 from warploom_golden.replay.event_tables import Table
 from warploom_sim.failure import ProgramError, is_full
 from warploom_sim.replay.analysis.running import KEPT, RunningFigures
-from warploom_sim.replay.bench.records import index_read_packet, record_packets
+from warploom_sim.replay.bench.records import STALLS, index_read_packet, record_packets
 from warploom_sim.replay.event_comparison import Comparing, Comparison, Parts
 from warploom_sim.replay.event_files import EventFile
 from warploom_sim.replay.index_reads import IndexReads
@@ -283,7 +283,9 @@ class _Follower:
                 raise ProgramError(full) from error
             raise
         self._catch_up(NEVER)
-        compared = self._comparing.finish(end.stalls, self._stalls, again)
+        compared = self._comparing.finish(
+            end.stalls, {name: self._stalls[name] for name in STALLS}, again
+        )
         return Followed(compared, self._recorded, end)
 
     def _take_reads(self) -> bool:

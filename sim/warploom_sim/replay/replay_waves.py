@@ -12,7 +12,7 @@ from vcd.gtkw import GTKWSave
 
 from warploom_sim.replay.bench.records import STALLS, run_summary
 from warploom_sim.replay.request import ReplayRequest
-from warploom_spec import Config, Packet, WarploomError, layouts, queue_packets
+from warploom_spec import Config, Packet, WarploomError, layouts, queue_packets, resident_packets
 from warploom_spec.launch import AXIS_FIELDS
 
 #: Cycles with ``rst`` before cycle 0.
@@ -23,8 +23,6 @@ STEPS: Final = 2
 SCOPES: Final = {"verilator": "TOP.bench", "icarus": "clock.bench"}
 #: SMs whose groups are open when the view is.
 OPEN_SMS: Final = 4
-#: Launches that are resident at once.
-PLACES: Final = 2
 
 
 @dataclass(frozen=True)
@@ -75,31 +73,32 @@ def times(cycles: tuple[int, int]) -> tuple[int, int]:
 
 def view(config: Config) -> dict[str, list[Shown | Fields]]:
     """Return what the view shows, by the names of its groups."""
-    places = range(PLACES)
-    launch = ("code", *AXIS_FIELDS, "warp_registers", "shared", "stream", "priority")
-    words = ("ticket", "code", "gx", "gy", "gz", "warps")
+    launch = ("code", *AXIS_FIELDS, "warp_registers", "shared", "stream", "priority", "mode")
     descriptor, answer = queue_packets.queued_launch(config), queue_packets.queue_answer(config)
+    start = ("stream", "priority", "wait_mode", "entry")
+    block = ("stream", "slot", "bx", "by", "bz", "block_number")
+    words = ("ticket", "code", "gx", "gy", "gz", "warps")
     groups: dict[str, list[Shown | Fields]] = {
         "cycle": [Shown("cycle", 64), Shown("rst")],
         "launch": [
-            *(Shown(name) for name in ("launch__valid", "launch__ready")),
+            *(Shown(name) for name in ("launch__valid", "launch__ready", "records_left")),
             Shown("room", 1 << config.priority_bits),
             Fields("launch__payload", descriptor, launch),
         ],
         "answer": [Fields("answer", answer, ("valid", "ticket", "code", "argument"))],
-        "resident launches": [
-            Fields(f"words__{place}", layouts.launch_words(config), words) for place in places
+        "starts": [
+            Shown("started_valid"),
+            Fields("started", resident_packets.resident_start(config), start),
+        ],
+        "offers": [
+            Shown("offer", config.sms),
+            Fields("block", resident_packets.resident_block(config), block),
+            Fields("words", layouts.launch_words(config), words),
         ],
     }
     for sm in range(config.sms):
-        offer, report = f"offer__{sm}", f"report__{sm}"
+        report = f"report__{sm}"
         groups[f"SM {sm}"] = [
-            Shown(f"{offer}__valid"),
-            Fields(
-                f"{offer}__payload",
-                layouts.block_offer(config),
-                ("place", "slot", "bx", "by", "bz"),
-            ),
             Shown(f"{report}__valid"),
             Shown(f"{report}__ready"),
             Fields(f"{report}__payload", layouts.block_report(config), ("slot", "status")),
@@ -112,22 +111,21 @@ def view(config: Config) -> dict[str, list[Shown | Fields]]:
 
 
 def _queue_groups(config: Config) -> dict[str, list[Shown | Fields]]:
-    """Return what there is of aborts, of launches that are put back, and of ends."""
-    put_back, record = queue_packets.put_back(config), queue_packets.final_record(config)
+    """Return what there is of aborts, kills, timelines and records."""
     return {
         "abort and kill": [
             *(Shown(name) for name in ("abort__valid", "abort__ready")),
             Fields("abort__payload", queue_packets.launch_abort(config), ("ticket",)),
-            Shown("kill", PLACES),
-        ],
-        "put back": [
-            Fields("put_back", put_back, ("valid", "ticket", "fate", "next_x", "next_y", "next_z"))
+            Shown("kill", 1 << config.stream_bits),
+            Fields("killed", queue_packets.queue_stream(config), ("valid", "stream")),
         ],
         "timelines": [
             Fields("timeline", queue_packets.timeline_step(config), ("valid", "stream", "count"))
         ],
-        "final records": [
-            Fields("record", record, ("valid", "ticket", "fate", "code", "stream", "word2"))
+        "words of final records": [
+            Fields(
+                "record", resident_packets.record_word(config), ("valid", "last", "word", "data")
+            )
         ],
     }
 
@@ -210,5 +208,5 @@ def write_view(path: Path, waveform: Path, config: Config, simulator: str, start
                     save.trace(
                         f"{SCOPES[simulator]}.{shown.in_waveform}",
                         alias=shown.name,
-                        datafmt="bin" if shown.name in ("kill", "lost") else "dec",
+                        datafmt="bin" if shown.name in ("offer", "kill", "lost") else "dec",
                     )

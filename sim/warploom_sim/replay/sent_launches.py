@@ -56,6 +56,7 @@ def demanded(
             "barriers": device.lone_barriers if lone else 1,
             "stream": stream,
             "priority": (priorities or {}).get(stream, 0),
+            "mode": 0,
         }
 
 

@@ -45,6 +45,7 @@ class Start(NamedTuple):
     cycle: int
     ticket: int
     stream: int
+    entry: int
 
 
 class Killed(NamedTuple):

@@ -90,6 +90,8 @@ class ResidentPath:
         All events of the launch path but offers and reports.
     cycle : int
         The next cycle to run.
+    config : Config
+        The configuration.
     """
 
     def __init__(
@@ -108,7 +110,7 @@ class ResidentPath:
         queue: type[SleepingQueue] = SleepingQueue,
         dense: bool = False,
     ):
-        self._config = config
+        self.config = config
         self.dispatcher = ResidentMachine(
             config, seed, sm, log, knee, drained, machine, kill_every=kill_every
         )
@@ -255,7 +257,7 @@ class ResidentPath:
         checked = self._launch_inputs(inputs)
         self._host_inputs(inputs)
         self._dispatcher_inputs(inputs)
-        if self._config.makes_indices:
+        if self.config.makes_indices:
             self._index_inputs(inputs)
         self._note_pulses()
         self._tell_dispatcher(inputs)
@@ -325,7 +327,7 @@ class ResidentPath:
         if queue.requested is not None:
             inputs["request__ready"] = 1
             launch = self._launches[queue.requested.entry]
-            count = warps(launch.block, self._config.warp_size)
+            count = warps(launch.block, self.config.warp_size)
             indices.ask(cycle, launch.index_address, launch.block, count)
         if queue.released is not None:
             indices.filter.release(cycle, queue.released)
@@ -337,7 +339,8 @@ class ResidentPath:
         if starting is not None and inputs["start__ready"]:
             launch = self._launches[starting.entry]
             self.dispatcher.start(cycle, starting.stream, launch, starting.ticket)
-            self.log.starts.append(Start(cycle, starting.ticket, starting.stream))
+            entry = starting.entry
+            self.log.starts.append(Start(cycle, starting.ticket, starting.stream, entry))
         if not self.log.levels or self.log.levels[-1][1:] != queue.levels:
             self.log.levels.append((cycle, *queue.levels))
         self.dispatcher.set_levels(cycle, *queue.levels)

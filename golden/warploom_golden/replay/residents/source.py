@@ -6,17 +6,13 @@ Its rules stand in ``docs/replay/replay.md``, 'The launch source' and 'Kills'.
 from collections import Counter, deque
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
 
 from warploom_golden.replay.event_constants import NEVER
 from warploom_golden.replay.residents.launches import SentLaunch
 from warploom_golden.replay.residents.path import ResidentPath
 from warploom_golden.replay.waits import Waits
-from warploom_spec import LaunchDescriptor
+from warploom_spec import LaunchDescriptor, timing
 from warploom_spec.queue_packets import WAIT_BITS
-
-#: From the cycle in which a record is popped to the first one in which its source knows it.
-_KNOWN: Final = 3
 
 
 class ReplaySource:
@@ -52,6 +48,8 @@ class ReplaySource:
         self._held = waits.held if waits else [()] * len(launches)
         self._arrivals = arrivals or [0] * len(launches)
         self._offer = path.cycles_to_offer
+        # A record is popped in the cycle after its last word.
+        self._known_after = timing(path.config).record_known - 1
         self._sent = 0
         # Records that were popped and are not known yet: from which cycle on they are, and tickets.
         self._coming: deque[tuple[int, int]] = deque()
@@ -126,7 +124,7 @@ class ReplaySource:
         if self._path.has_record:
             record = self._path.pop()
             self.note_end(record["ticket"])
-            self._coming.append((cycle + _KNOWN, record["ticket"]))
+            self._coming.append((cycle + self._known_after, record["ticket"]))
             return cycle + 1
         return self._coming[0][0] if self._coming else NEVER
 

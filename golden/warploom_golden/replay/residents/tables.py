@@ -12,13 +12,21 @@ from warploom_golden.replay.event_tables import (
     columns,
     decision_table,
     done_table,
-    offer_table,
     placed,
     warp_table,
 )
-from warploom_golden.replay.residents.launches import Lookup
+from warploom_golden.replay.machine import block_needs
+from warploom_golden.replay.residents.block_tables import BlockTables
+from warploom_golden.replay.residents.launches import Lookup, Start
 from warploom_golden.replay.residents.path import ResidentPath
-from warploom_spec import Config, LaunchDescriptor, queue_packets
+from warploom_spec import (
+    RESOURCES,
+    Config,
+    LaunchDescriptor,
+    queue_packets,
+    resident_packets,
+)
+from warploom_spec.queue import Mode
 
 Row = TypeVar("Row")
 _ANSWER = ("cycle", "ticket", "code", "argument", "count")
@@ -40,8 +48,10 @@ class ReplayTables:
     def __init__(self, path: ResidentPath, launches: Sequence[LaunchDescriptor], config: Config):
         self._path, self._launches, self._config = path, launches, config
         self._taken: dict[str, int] = {}
-        # Launch numbers by ticket.
+        # Launch numbers, and entries in the queue, by ticket.
         self._numbers: dict[int, int] = {}
+        self._entries: dict[int, int] = {}
+        self._blocks = BlockTables(config)
         self._answered = 0
 
     def take(self) -> dict[str, Table]:
@@ -54,7 +64,7 @@ class ReplayTables:
             "decisions": decision_table(found),
             "done": done_table(found),
             "warps": warp_table(found, launches, config),
-            "offers": self._offers(offers),
+            **self._offered(offers),
             "reports": placed(reports) | {"status": reports[3].view(np.uint64)},
             "errors": columns([], ("cycle", "source", "code", "argument")),
         }
@@ -77,9 +87,11 @@ class ReplayTables:
             if answer.ticket:
                 self._numbers[answer.ticket] = self._answered
             self._answered += 1
+        starts = self._new("starts", log.starts)
+        self._entries |= {start.ticket: start.entry for start in starts}
         return {
             "answers": columns(answers, _ANSWER),
-            "starts": columns(self._new("starts", log.starts), ("cycle", "ticket", "stream")),
+            "starts": self._starts(starts),
             "ended": self._records(self._new("ended", log.records)),
             "killed": columns(self._new("killed", log.killed), ("cycle", "stream")),
             "timeline": columns(self._new("timeline", log.timeline), ("cycle", "stream", "count")),
@@ -94,13 +106,23 @@ class ReplayTables:
         found: Sequence[Lookup] = self._new("lookups", self._path.log.lookups)
         return [(one.ticket, self._numbers[one.ticket], one.accepted) for one in found]
 
-    def _offers(self, log: Integers) -> Table:
-        """Return offers, in order of picks; a launch's place is its stream's row."""
-        tickets = np.unique(log[3])
-        launched = {one: self._launches[self._numbers[one]] for one in tickets.tolist()}
-        streams = np.array([launched[one].stream for one in tickets.tolist()], np.int64)
-        table = offer_table(log, streams[np.searchsorted(tickets, log[3])], launched, self._config)
-        return {{"place": "stream"}.get(name, name): column for name, column in table.items()}
+    def _starts(self, starts: Sequence[Start]) -> Table:
+        """Return what is at `start`; the ticket is the model's own."""
+        names = [field.name for field in resident_packets.resident_start(self._config).fields]
+        rows = []
+        for start in starts:
+            launch = self._launches[self._numbers[start.ticket]]
+            needs = dict(zip(RESOURCES, block_needs(launch, self._config), strict=True))
+            own = {"entry": start.entry, "wait_mode": launch.mode == Mode.WAIT}
+            values = launch.values(self._config) | needs | own
+            rows.append((start.cycle, start.ticket, *(int(values[name]) for name in names)))
+        return columns(rows, ("cycle", "ticket", *names))
+
+    def _offered(self, log: Integers) -> dict[str, Table]:
+        """Return offers, in order of picks, and the launch words that come with them."""
+        tickets = np.unique(log[3]).tolist()
+        launched = {one: self._launches[self._numbers[one]] for one in tickets}
+        return self._blocks.tables(log, launched, self._entries)
 
     def _records(self, records: Sequence[dict[str, int]]) -> Table:
         names = [field.name for field in queue_packets.final_record(self._config).fields[1:]]

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from warploom_sim.replay.bench.connect import connect
+from warploom_sim.replay.bench.instances import of_block, of_words, offered, part, reported
 from warploom_sim.replay.bench.records import LACKS, UNASKED, index_read_packet, record_words
 from warploom_spec import Config, layouts, timing
 
@@ -29,7 +30,6 @@ def index_readers(config: Config, host: str) -> Iterator[str]:
 
 
 def _reader(sm: int, config: Config, host: str) -> Iterator[str]:
-    offer, words = layouts.block_offer(config), layouts.launch_words(config)
     report, request = layouts.block_report(config), layouts.index_read(config)
     parameters = {
         "SM": sm,
@@ -42,25 +42,23 @@ def _reader(sm: int, config: Config, host: str) -> Iterator[str]:
         "LACKS": LACKS,
         "UNASKED": UNASKED,
     }
-    bits = {field.name: field.bits for field in offer.fields}
     ports = {name: name for name in ("clk", "rst", "cycle", "seed")}
     ports |= {"share": "index_reads", "file": "file_reads"}
-    for port, field in (("ticket", "ticket"), ("launch", "code")):
-        places = [f"words__{place}[{words.offsets[field]} +: 32]" for place in (1, 0)]
-        ports[port] = f"offer__{sm}__payload[{offer.offsets['place']}] ? {' : '.join(places)}"
-    ports["offer_valid"] = f"offer__{sm}__valid"
-    for field in ("slot", "bx", "by", "bz", "index_address", "index_warps"):
-        ports[field] = f"offer__{sm}__payload[{offer.offsets[field]} +: {bits[field]}]"
-    slot = f"[{report.offsets['slot']} +: {config.slot_bits}]"
     ports |= {
-        "report_valid": f"report__{sm}__valid",
-        "report_slot": f"report__{sm}__payload{slot}",
+        "ticket": of_words("ticket", config),
+        "launch": of_words("code", config, 32),
+        "offer_valid": offered(sm, config),
+        "index_warps": of_block("warps", config),
+        "report_valid": reported(sm),
+        "report_slot": part(f"report__{sm}__payload", report, "slot"),
         "valid": f"reader_{sm}_valid",
         "address": f"reader_{sm}_address",
         "warp": f"reader_{sm}_warp",
         "warps": f"reader_{sm}_warps",
         "count": f"reader_{sm}_count",
     }
+    for field in ("slot", "bx", "by", "bz", "index_address"):
+        ports[field] = of_block(field, config)
     if host == "axi":
         ports |= {"ready": f"read__{sm}__ready", "data_valid": f"data_valid[{sm}]", "data": "data"}
     else:

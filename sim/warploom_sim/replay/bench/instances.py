@@ -1,55 +1,73 @@
 """Instances that benches share: the stand-ins of the SMs, and the hardware itself."""
 
-import itertools
 from collections.abc import Iterator, Mapping, Sequence
 
 from warploom_sim.replay.bench.connect import connect
 from warploom_sim.replay.bench.records import record_words
 from warploom_spec import Config, Packet, layouts
-from warploom_spec.layouts import PLACES
+from warploom_spec.resident_packets import resident_block
 
 #: (name, direction, width in bits) of a port.
 Port = tuple[str, str, int]
 
 
+def offered(sm: int, config: Config) -> str:
+    """Return an SM's bit of ``offer``."""
+    # A port of one bit has no range.
+    return f"offer[{sm}]" if config.sms > 1 else "offer"
+
+
+def reported(sm: int) -> str:
+    """Return whether an SM's report transfers."""
+    return f"(report__{sm}__valid & report__{sm}__ready)"
+
+
+def of_block(name: str, config: Config) -> str:
+    """Return a field of the offered block."""
+    return part("block", resident_block(config), name)
+
+
+def of_words(name: str, config: Config, bits: int | None = None) -> str:
+    """Return a field of the launch words, or so many bits of it."""
+    return part("words", layouts.launch_words(config), name, bits)
+
+
+def part(port: str, packet: Packet, name: str, bits: int | None = None) -> str:
+    """Return a field of a packet at a port, or so many bits of it."""
+    wide = next(field.bits for field in packet.fields if field.name == name)
+    return f"{port}[{packet.offsets[name]} +: {bits or wide}]"
+
+
 def sm_core(sm: int, config: Config, records: Mapping[str, Packet]) -> Iterator[str]:
     """Connect an SM's stand-in; ``records``: what it writes of its ``offers`` and ``reports``."""
-    words = layouts.launch_words(config)
-    grid_x, grid_y, grid_z = config.grid_bits
     parameters = {
         "SM": sm,
         "SLOTS": config.block_slots,
         "SLOT_BITS": config.slot_bits,
+        "STREAM_BITS": config.stream_bits,
         "WARPS": config.warp_slots,
         "WARPS_BITS": config.warps_bits,
-        "GRID_X": grid_x,
-        "GRID_Y": grid_y,
-        "GRID_Z": grid_z,
-        "OFFER_BITS": layouts.block_offer(config).bits,
+        "BLOCK_BITS": resident_block(config).bits,
         "OFFER_RECORD_BITS": 64 * record_words(records["offers"]),
         "REPORT_BITS": layouts.block_report(config).bits,
         "REPORT_RECORD_BITS": 64 * record_words(records["reports"]),
     }
     ports = {
-        **{name: name for name in ("clk", "rst", "cycle", "seed", "knee")},
+        **{name: name for name in ("clk", "rst", "cycle", "seed", "knee", "block", "kill")},
         "offers": "file_offers",
         "reports": "file_reports",
-        "offer_valid": f"offer__{sm}__valid",
-        "offer": f"offer__{sm}__payload",
-        "kill": "kill",
+        "offer": offered(sm, config),
+        **{name: of_block(name, config) for name in ("stream", "slot", "bx", "by", "bz")},
+        "ticket": of_words("ticket", config),
+        # The fields that carry a replay's own numbers, and the bits that count of each.
+        "launch": of_words("code", config, 32),
+        "base": of_words("arguments", config, 32),
+        "recorded": of_words("address_space", config),
+        "warps_taken": of_words("warps", config),
         "report_valid": f"report__{sm}__valid",
+        "report_ready": f"report__{sm}__ready",
         "report": f"report__{sm}__payload",
     }
-    # Fields of the launch words, and the bits that count of each.
-    fields = {
-        "ticket": ("ticket", 32),
-        "launch": ("code", 32),
-        "base": ("arguments", 32),
-        "recorded": ("address_space", 16),
-        "warps": ("warps", config.warps_bits),
-    }
-    for place, (port, (field, bits)) in itertools.product(range(PLACES), fields.items()):
-        ports[f"{port}_{place}"] = f"words__{place}[{words.offsets[field]} +: {bits}]"
     yield f"  sm_core #({connect(parameters)})"
     yield f"  sm_{sm} ({connect(ports)});"
 

@@ -10,12 +10,14 @@ from numpy.typing import NDArray
 from warploom_golden.replay.event_tables import Table
 from warploom_sim.failure import ProgramError
 from warploom_spec import STALL_CAUSES, Config, Field, Packet, layouts, queue_packets
+from warploom_spec.resident_packets import resident_block, resident_start
 
 WORD_BITS: Final = 64
 _CYCLE: Final = Field("cycle", 64, "cycle in which it stands at the port")
 _SM: Final = Field("sm", 16, "number of the SM")
 _TICKET: Final = Field("ticket", 32, "ticket")
-STALLS: Final = tuple(f"stall_{cause}" for cause in STALL_CAUSES)
+#: The dispatcher's stall counters. The host's register of `order` is 0 without one.
+STALLS: Final = tuple(f"stall_{cause}" for cause in STALL_CAUSES if cause != "order")
 #: LaunchPath's counters of error records, by the ``source`` of a record in ``errors``.
 ERROR_COUNTS: Final = ("dispatch_error_count", "index_error_count")
 #: Why a run stopped, by the code in its summary record.
@@ -45,11 +47,12 @@ def record_packets(config: Config) -> dict[str, Packet]:
         "decisions": decision,
         "done": decision,
         "warps": layouts.packed_warp(config).fields,
-        "words": (Field("place", 16, "resident place"), *layouts.launch_words(config).fields),
-        "offers": (_SM, _TICKET, *layouts.block_offer(config).fields),
+        "starts": resident_start(config).fields,
+        "words": layouts.launch_words(config).fields,
+        "offers": (_SM, _TICKET, *resident_block(config).fields),
         "reports": (_SM, *layouts.block_report(config).fields),
         "ended": queue_packets.final_record(config).fields[1:],
-        "put_back": queue_packets.put_back(config).fields[1:],
+        "killed": queue_packets.queue_stream(config).fields[1:],
         "timeline": queue_packets.timeline_step(config).fields[1:],
         "errors": (
             Field("source", 16, "0: the dispatcher, 1: the index generator"),

@@ -12,7 +12,16 @@ from warploom_sim.replay import replay_waves
 from warploom_sim.replay.bench.axi_bench import axi_host
 from warploom_sim.replay.bench.connect import connect
 from warploom_sim.replay.bench.index_read_bench import index_readers
-from warploom_sim.replay.bench.instances import Port, hardware, sm_core
+from warploom_sim.replay.bench.instances import (
+    Port,
+    hardware,
+    of_block,
+    of_words,
+    offered,
+    part,
+    reported,
+    sm_core,
+)
 from warploom_sim.replay.bench.records import (
     CLOSED,
     ERROR_COUNTS,
@@ -27,8 +36,10 @@ from warploom_sim.replay.bench.records import (
     record_packets,
     record_words,
 )
-from warploom_sim.replay.replay_waves import PLACES, RESET_CYCLES
+from warploom_sim.replay.replay_waves import RESET_CYCLES
 from warploom_spec import Config, Packet, layouts, queue_packets, timing
+from warploom_spec.resident_packets import record_word
+from warploom_spec.word_layout import WORD_BITS
 
 #: Module name of the Verilog in the middle, by who sends the launches: a source into
 #: LaunchPath, or a host in front of FrontEnd.
@@ -126,15 +137,24 @@ def _files(config: Config, host: str) -> Iterator[str]:
 
 
 def _source(config: Config) -> Iterator[str]:
-    packet = queue_packets.queued_launch(config)
-    ports = {name: name for name in ("clk", "rst", "cycle", "room", "launches")}
-    ports |= {"early": "launch_early", "valid": "launch__valid", "payload": "launch__payload"}
-    ports["record"] = "oldest[63:0]"
+    packet, word = queue_packets.queued_launch(config), record_word(config)
+    stream = queue_packets.final_record_words(config).by_name["stream"]
+    ports = {
+        **{name: name for name in ("clk", "rst", "cycle", "room", "records_left", "launches")},
+        "early": "launch_early",
+        **{name: f"launch__{name}" for name in ("valid", "ready", "payload")},
+        "word_valid": "record[0]",
+        **{f"word_{name}": part("record", word, name) for name in ("last", "word", "data")},
+    }
     parameters = {
         "ROOMS": 1 << config.priority_bits,
         "PRIORITY": packet.offsets["priority"],
         "PRIORITY_BITS": config.priority_bits,
         "BITS": packet.bits,
+        "STREAM_WORD": stream.word,
+        "STREAM": stream.low,
+        "STREAM_BITS": stream.bits,
+        "KNOWN": timing(config).record_known,
     }
     yield "  wire [31:0] launches;"
     yield "  wire launch_early;"
@@ -144,32 +164,12 @@ def _source(config: Config) -> Iterator[str]:
 
 def _aborter(config: Config) -> Iterator[str]:
     """Abort launches by their number; what it sees are the offers and the launch words."""
-    words, offer = layouts.launch_words(config), layouts.block_offer(config)
-    widths = {field.name: field.bits for field in (*words.fields, *offer.fields)}
     ports = {name: name for name in ("clk", "rst", "seed")}
     ports |= {"valid": "abort__valid", "ready": "abort__ready", "ticket": "abort__payload"}
-    for place in range(PLACES):
-        of_place = [
-            f"(offer__{sm}__valid & (offer__{sm}__payload[0] == {place}))"
-            for sm in range(config.sms)
-        ]
-        yield f"  wire taken_{place} = {' | '.join(of_place)};"
-        stands = f"words__{place}"
-        sizes = {g: f"{stands}[{words.offsets[g]} +: {widths[g]}]" for g in ("gx", "gy", "gz")}
-        yield f"  wire [63:0] blocks_{place} = {' * '.join(sizes.values())};"
-        # One block is offered in a cycle at most.
-        for axis in ("bx", "by", "bz"):
-            parts = (
-                f"({{{widths[axis]}{{{taken}}}}}"
-                f" & offer__{sm}__payload[{offer.offsets[axis]} +: {widths[axis]}])"
-                for sm, taken in enumerate(of_place)
-            )
-            yield f"  wire [63:0] {axis}_{place} = {' | '.join(parts)};"
-        row = f"by_{place} + {sizes['gy']} * bz_{place}"
-        yield f"  wire [63:0] block_{place} = bx_{place} + {sizes['gx']} * ({row});"
-        ports |= {f"{name}_{place}": f"{name}_{place}" for name in ("taken", "block", "blocks")}
-        ports[f"ticket_{place}"] = f"{stands}[{words.offsets['ticket']} +: 32]"
-        ports[f"launch_{place}"] = f"{stands}[{words.offsets['code']} +: 32]"
+    ports["offered"] = "(|offer)"
+    ports |= {f"block_{b}": of_block(b, config) for b in ("bx", "by", "bz")}
+    ports |= {g: of_words(g, config) for g in ("gx", "gy", "gz")}
+    ports |= {"of": of_words("ticket", config), "launch": of_words("code", config, 32)}
     yield f"  launch_aborter aborter ({connect(ports)});"
 
 
@@ -178,22 +178,24 @@ def _events(config: Config, host: str) -> dict[str, list[tuple[str, str]]]:
 
     An SM's stand-in writes its own events: of those there is nothing to write here.
     """
-    pulses = {"answers": "answer", "ended": "record", "put_back": "put_back"}
-    pulses["timeline"] = "timeline"
+    pulses = {"answers": "answer", "killed": "killed", "timeline": "timeline"}
+    sent = "launch__valid & launch__ready"
     return {
         **{kind: [_pulse(config, port)] for kind, port in pulses.items()},
+        "starts": [("started_valid", "started")],
         "decisions": [("decided_valid", "decided")],
         "done": [("done_valid", "done")],
         "warps": [("written_valid", "written")],
-        "words": [(f"(words__{k} != stood_{k})", f"words__{k}, 16'd{k}") for k in range(PLACES)],
+        "words": [("(|offer & words != stood)", "words")],
+        "ended": [("word_last", _record(config))],
         "errors": [
             (condition, f"{content}, 16'd{source}")
             for source, port in enumerate(("dispatch_error", "index_error"))
             for condition, content in [_pulse(config, port)]
         ],
-        "offers": [(f"offer__{sm}__valid", "") for sm in range(config.sms)],
-        "reports": [(f"report__{sm}__valid", "") for sm in range(config.sms)],
-        **({"sent": [("launch__valid", "count_sent")]} if host == "axi" else {}),
+        "offers": [(offered(sm, config), "") for sm in range(config.sms)],
+        "reports": [(reported(sm), "") for sm in range(config.sms)],
+        **({"sent": [(f"({sent})", "count_sent")]} if host == "axi" else {}),
         **({"pops": [("pop", "count_pops")]} if host == "axi" else {}),
     }
 
@@ -202,8 +204,7 @@ def _pulse(config: Config, port: str) -> tuple[str, str]:
     """Return when a pulse is an event, and what is written of it: all but its own bit."""
     make = {
         "answer": queue_packets.queue_answer,
-        "record": queue_packets.final_record,
-        "put_back": queue_packets.put_back,
+        "killed": queue_packets.queue_stream,
         "timeline": queue_packets.timeline_step,
         "dispatch_error": layouts.error_record,
         "index_error": layouts.error_record,
@@ -211,12 +212,34 @@ def _pulse(config: Config, port: str) -> tuple[str, str]:
     return f"{port}[0]", f"{port}[{make[port](config).bits - 1}:1]"
 
 
+def _record(config: Config) -> str:
+    """Return the fields of a final record, the first one lowest, of the words that came."""
+    layout = queue_packets.final_record_words(config).by_name
+    fields = [layout[field.name] for field in queue_packets.final_record(config).fields[1:]]
+    parts = (f"came[{WORD_BITS * field.word + field.low} +: {field.bits}]" for field in fields)
+    return ", ".join(reversed(list(parts)))
+
+
+def _words_of_records(config: Config) -> Iterator[str]:
+    """Join the words of a final record: in the cycle of its last word all are there."""
+    packet = record_word(config)
+    bits = WORD_BITS * queue_packets.FINAL_RECORD_WORDS
+    number, data = (part("record", packet, name) for name in ("word", "data"))
+    yield f"  wire word_last = record[0] & {part('record', packet, 'last')};"
+    yield f"  reg [{bits - 1}:0] kept;"
+    yield "  initial kept = 0;"
+    yield f"  wire [{bits - 1}:0] came ="
+    yield f"    kept | ({bits}'d0 | (record[0] ? {data} : 0)) << {WORD_BITS} * {number};"
+    yield "  always @(posedge clk) if (!rst) kept <= word_last ? 0 : came;"
+
+
 def _recorder(config: Config, host: str) -> Iterator[str]:
     """Write and count every event in the cycle in which it stands at its port; then stop."""
     events, packets = _events(config, host), _packets(config, host)
-    stood = [f"stood_{k}" for k in range(PLACES)]
-    yield f"  reg {_range(layouts.launch_words(config).bits)}{', '.join(stood)};"
-    yield f"  initial begin {' '.join(f'{name} = 0;' for name in stood)} end"
+    # The launch words of the offer before.
+    yield f"  reg {_range(layouts.launch_words(config).bits)}stood;"
+    yield "  initial stood = 0;"
+    yield from _words_of_records(config)
     yield "  always @(posedge clk) if (!rst) begin"
     for kind, packet in packets.items():
         for condition, content in events[kind]:
@@ -227,8 +250,7 @@ def _recorder(config: Config, host: str) -> Iterator[str]:
         conditions = [condition for condition, _ in events[kind]]
         yield f"    if ({' | '.join(conditions)})"
         yield f"      count_{kind} = count_{kind} + {' + '.join(conditions)};"
-    for place, name in enumerate(stood):
-        yield f"    {name} <= words__{place};"
+    yield "    if (|offer) stood <= words;"
     yield from _stop(config, host)
     yield "  end"
 
@@ -282,15 +304,14 @@ def _stop_task(config: Config, host: str) -> Iterator[str]:
 
 def _stop(config: Config, host: str) -> Iterator[str]:
     """Stop when all launches are answered and ended, or when that cannot come any more."""
-    offered = " | ".join(f"offer__{sm}__valid" for sm in range(config.sms))
-    reported = " | ".join(f"report__{sm}__valid" for sm in range(config.sms))
+    reports = " | ".join(reported(sm) for sm in range(config.sms))
     yield "    quiet <= quiet + 1;"
     # While a launch is awaited nothing need happen.
-    yield f"    if (answer[0] | record[0] | launch_early | {reported}) quiet <= 0;"
-    yield f"    if ({offered}) begin quiet <= 0; offers <= offers + 1; end"
+    yield f"    if (answer[0] | record[0] | launch_early | {reports}) quiet <= 0;"
+    yield "    if (|offer) begin quiet <= 0; offers <= offers + 1; end"
     yield "    if (answer[0]) answers <= answers + 1;"
     yield "    if (answer[0] && answer[32:1] != 0) accepted <= accepted + 1;"
-    yield "    if (record[0]) finals <= finals + 1;"
+    yield "    if (word_last) finals <= finals + 1;"
     settled = "host_done" if host == "axi" else "answers == launches"
     yield f"    if ({settled} && finals == accepted) begin"
     yield "      rest <= rest + 1;"

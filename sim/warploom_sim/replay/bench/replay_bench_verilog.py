@@ -9,8 +9,7 @@ from typing import Any, Final
 
 from amaranth.hdl import Shape
 
-from warploom.launch.launch_path import LaunchPath
-from warploom_sim.replay.bench.observed_front_end import ObservedFrontEnd
+from warploom_sim.replay.bench.observed import ObservedFrontEnd, ObservedPath
 from warploom_sim.replay.bench.replay_bench import MODULES, bench_text
 from warploom_sim.replay.model_run import config_of
 from warploom_sim.verilog import shared_modules
@@ -19,7 +18,7 @@ from warploom_sim.verilog.portable_verilog import run_at_start
 from warploom_spec import Config, WarploomError
 
 _MAKE: Final[dict[str, Callable[[Config], Any]]] = {
-    "direct": LaunchPath,
+    "direct": ObservedPath,
     "axi": ObservedFrontEnd,
 }
 

@@ -25,7 +25,7 @@ module index_reader #(
     input [31:0] share,
     // File descriptor of the event file.
     input [31:0] file,
-    // Of the resident place of the offer: ticket and launch number.
+    // Of the offered block's launch: ticket and number.
     input [31:0] ticket,
     input [31:0] launch,
     input offer_valid,

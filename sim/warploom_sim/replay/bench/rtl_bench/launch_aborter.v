@@ -4,18 +4,17 @@ module launch_aborter (
     input clk,
     input rst,
     input [31:0] seed,
-    // Whether a block of each place is offered in this cycle, and its number in the grid.
-    input taken_0,
-    input taken_1,
-    input [63:0] block_0,
-    input [63:0] block_1,
-    // Of each place's launch words: ticket, launch number, blocks.
-    input [31:0] ticket_0,
-    input [31:0] ticket_1,
-    input [31:0] launch_0,
-    input [31:0] launch_1,
-    input [63:0] blocks_0,
-    input [63:0] blocks_1,
+    // Whether a block is offered in this cycle, its position, and its launch: ticket, launch number,
+    // grid.
+    input offered,
+    input [63:0] block_bx,
+    input [63:0] block_by,
+    input [63:0] block_bz,
+    input [31:0] of,
+    input [31:0] launch,
+    input [63:0] gx,
+    input [63:0] gy,
+    input [63:0] gz,
     output valid,
     input ready,
     output [31:0] ticket
@@ -28,17 +27,8 @@ module launch_aborter (
   assign valid = first != next;
   assign ticket = ring[first];
 
-  function automatic [63:0] last(input [31:0] launch, input [63:0] blocks);
-    reg [63:0] product;
-    begin
-      product = {32'd0, replay_hash::mix(replay_hash::mix(seed ^ launch))} * blocks;
-      last = product >> 32;
-    end
-  endfunction
-
-  function automatic aborted(input [31:0] launch, input [63:0] blocks, input [63:0] block);
-    aborted = every != 0 && launch != 0 && launch % every == 0 && block == last(launch, blocks);
-  endfunction
+  wire [63:0] block = block_bx + gx * (block_by + gy * block_bz);
+  wire [63:0] product = {32'd0, replay_hash::mix(replay_hash::mix(seed ^ launch))} * (gx * gy * gz);
 
   initial begin
     first = 0;
@@ -50,11 +40,8 @@ module launch_aborter (
     if (!rst && every != 0) begin
       if (valid && ready) first <= first + 1;
       // One block is offered in a cycle at most.
-      if (taken_0 && aborted(launch_0, blocks_0, block_0)) begin
-        ring[next] <= ticket_0;
-        next <= next + 1;
-      end else if (taken_1 && aborted(launch_1, blocks_1, block_1)) begin
-        ring[next] <= ticket_1;
+      if (offered && launch != 0 && launch % every == 0 && block == product >> 32) begin
+        ring[next] <= of;
         next <= next + 1;
       end
     end

@@ -1,12 +1,12 @@
 // Stand-in for the cores of one SM: takes every offer at once, holds the block for its length, then
-// reports it; at most one report a cycle, the smallest target first, then the lowest slot. While
-// a place is killed, its blocks are due `report_time` cycles (a plus argument, 0 if not given) after
-// the kill. It records what it takes and what it reports.
+// reports it; at most one report a cycle, the smallest target first, then the lowest slot. A report
+// that is not taken stays. While a stream is killed, its blocks are due `report_time` cycles (a plus
+// argument, 0 if not given) after the kill. It records what it takes and what it reports.
 // docs/replay/replay.md and contention.md define it; without contention the knee is above every
 // number of warps, and all rates are ONE.
 //
 // It acts at the clock's falling edge, when the ports show the cycle's values: what it reports in a
-// cycle depends on the offer and on `kill` of the same cycle.
+// cycle depends on the offer and on `kill` of the same cycle. `report_ready` is a register's.
 //
 // Work is done on events alone: the block with the smallest target is kept in registers, and the
 // slots are searched only when it leaves, or blocks are killed. Division is for the table of rates,
@@ -17,10 +17,8 @@ module sm_core #(
     parameter SLOT_BITS = 5,
     parameter WARPS = 64,
     parameter WARPS_BITS = 7,
-    parameter GRID_X = 31,
-    parameter GRID_Y = 16,
-    parameter GRID_Z = 16,
-    parameter OFFER_BITS = 96,
+    parameter STREAM_BITS = 4,
+    parameter BLOCK_BITS = 128,
     parameter OFFER_RECORD_BITS = 256,
     parameter REPORT_BITS = 10,
     parameter REPORT_RECORD_BITS = 128
@@ -34,30 +32,25 @@ module sm_core #(
     // File descriptors of the two event files.
     input [31:0] offers,
     input [31:0] reports,
-    // Of each resident place's launch words: ticket, launch number, base length, recorded load, and
-    // a block's warps.
-    input [31:0] ticket_0,
-    input [31:0] ticket_1,
-    input [31:0] launch_0,
-    input [31:0] launch_1,
-    input [31:0] base_0,
-    input [31:0] base_1,
-    input [15:0] recorded_0,
-    input [15:0] recorded_1,
-    input [WARPS_BITS-1:0] warps_0,
-    input [WARPS_BITS-1:0] warps_1,
-    input offer_valid,
-    input [OFFER_BITS-1:0] offer,
-    input [1:0] kill,
+    // Whether it is offered a block; the block, and fields of it.
+    input offer,
+    input [BLOCK_BITS-1:0] block,
+    input [STREAM_BITS-1:0] stream,
+    input [SLOT_BITS-1:0] slot,
+    input [31:0] bx,
+    input [31:0] by,
+    input [31:0] bz,
+    // Of the launch words: ticket, launch number, base length, recorded load, and a block's warps.
+    input [31:0] ticket,
+    input [31:0] launch,
+    input [31:0] base,
+    input [15:0] recorded,
+    input [WARPS_BITS-1:0] warps_taken,
+    input [(1<<STREAM_BITS)-1:0] kill,
     output reg report_valid,
+    input report_ready,
     output reg [REPORT_BITS-1:0] report
 );
-  // Fields of the packet block_offer: place, slot, bx, by, bz, lowest bits first.
-  wire place = offer[0];
-  wire [SLOT_BITS-1:0] slot = offer[1 +: SLOT_BITS];
-  wire [GRID_X-1:0] bx = offer[1 + SLOT_BITS +: GRID_X];
-  wire [GRID_Y-1:0] by = offer[1 + SLOT_BITS + GRID_X +: GRID_Y];
-  wire [GRID_Z-1:0] bz = offer[1 + SLOT_BITS + GRID_X + GRID_Y +: GRID_Z];
   wire [15:0] number = SM;
 
   // What a report says.
@@ -68,9 +61,10 @@ module sm_core #(
 
   reg [63:0] target [0:SLOTS-1];
   reg [15:0] warps [0:SLOTS-1];
-  // Of each slot: a block holds it, the block's place, whether it was killed, and whether the time
-  // until its report still runs; `left` is the rest of that.
-  reg [SLOTS-1:0] busy, places, killed, ending;
+  // Of each slot: a block holds it, whether it was killed, and whether the time until its report
+  // still runs; `left` is the rest of that. The block's stream.
+  reg [SLOTS-1:0] busy, killed, ending;
+  reg [STREAM_BITS-1:0] streams [0:SLOTS-1];
   reg [31:0] left [0:SLOTS-1];
   reg [31:0] report_time;
   // V, n and the rates by n of the rule.
@@ -112,7 +106,6 @@ module sm_core #(
     busy = 0;
     progress = 0;
     load = 0;
-    places = 0;
     killed = 0;
     ending = 0;
     if (!$value$plusargs("report_time=%d", report_time)) report_time = 0;
@@ -154,12 +147,10 @@ module sm_core #(
           end
         find_first;
       end
-      if (offer_valid) begin
-        offer_record = {offer, place ? ticket_1 : ticket_0, number, cycle};
+      if (offer) begin
+        offer_record = {block, ticket, number, cycle};
         $fwrite(offers, "%u", offer_record);
-        taken_target = progress
-            + work(length(place ? launch_1 : launch_0, place ? base_1 : base_0, bx, by, bz),
-                   place ? recorded_1 : recorded_0);
+        taken_target = progress + work(length(launch, base, bx, by, bz), recorded);
         if (busy == 0 || taken_target < first_target
             || (taken_target == first_target && slot < first_slot)) begin
           first_target = taken_target;
@@ -168,15 +159,15 @@ module sm_core #(
         // A faulty dispatcher may offer a slot twice.
         if (busy[slot]) load = load - warps[slot];
         target[slot] = taken_target;
-        warps[slot] = place ? warps_1 : warps_0;
+        warps[slot] = warps_taken;
         busy[slot] = 1;
-        places[slot] = place;
+        streams[slot] = stream;
         killed[slot] = 0;
         ending[slot] = 0;
       end
       if (kill != 0 && busy != 0) begin
         for (k = 0; k < SLOTS; k = k + 1)
-          if (busy[k] && kill[places[k]] && !ending[k] && target[k] > progress) begin
+          if (busy[k] && kill[streams[k]] && !ending[k] && target[k] > progress) begin
             killed[k] = 1;
             left[k] = report_time;
             if (report_time == 0) target[k] = progress;
@@ -187,16 +178,18 @@ module sm_core #(
       if (busy != 0 && first_target <= progress) begin
         report_valid <= 1;
         report <= {killed[first_slot] ? KILLED : OK, first_slot};
-        report_record = {killed[first_slot] ? KILLED : OK, first_slot, number, cycle};
-        $fwrite(reports, "%u", report_record);
-        busy[first_slot] = 0;
-        // A block that was taken in this cycle does not count yet.
-        if (!offer_valid || first_slot != slot) load = load - warps[first_slot];
-        find_first;
+        if (report_ready) begin
+          report_record = {killed[first_slot] ? KILLED : OK, first_slot, number, cycle};
+          $fwrite(reports, "%u", report_record);
+          busy[first_slot] = 0;
+          // A block that was taken in this cycle does not count yet.
+          if (!offer || first_slot != slot) load = load - warps[first_slot];
+          find_first;
+        end
       end
       // A faulty dispatcher may offer more warps than there are.
       progress = progress + (load > WARPS ? rate_of(load) : rates[load]);
-      if (offer_valid && busy[slot]) load = load + warps[slot];
+      if (offer && busy[slot]) load = load + warps[slot];
     end
   end
 endmodule
