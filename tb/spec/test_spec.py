@@ -232,6 +232,7 @@ TIMINGS = {
     "queue_preempt": 2,
     "queue_record": 5,
     "queue_wait": 10,
+    "record_known": 4,
     "resident_kill": 1,
     "resident_fetch": 2,
     "resident_stall": 2,

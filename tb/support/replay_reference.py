@@ -167,6 +167,8 @@ class Replay:
         self.aborter = Aborter(seed, kill_every)
         self.rows: dict[str, list[dict[str, int]]] = {}
         self.record: dict[int, int] = {}
+        # The ticket in the words of the last offer.
+        self.standing = 0
         self.tickets: dict[int, int] = {}
         self.answered = self.sent = self.accepted = 0
         self.seen: Counter[str] = Counter()
@@ -304,9 +306,10 @@ class Replay:
         )
         launch = self.launches[self.tickets[words["ticket"]]]
         self.aborter.take(launch, words["ticket"], block["block_number"])
-        names = ("stream", "slot", "bx", "by", "bz", "block_number", "index_address")
-        row = {name: block[name] for name in names} | {"ticket": words["ticket"]}
-        self._note("offers", cycle, {"sm": number, **row})
+        self._note("offers", cycle, {"sm": number, "ticket": words["ticket"], **block})
+        if words["ticket"] != self.standing:
+            self.standing = words["ticket"]
+            self._note("words", cycle, words)
         return block
 
     def _tables(self) -> dict[str, Table]:

@@ -55,6 +55,8 @@ def test_equal_events_are_equal(model: Events) -> None:
         ("offers", "sm", 11, 1),
         ("offers", "bx", 0, 0),
         ("offers", "block_number", 9, 1),
+        ("offers", "entry", 35, 3),
+        ("starts", "gx", 2, 2),
         ("reports", "cycle", 3, 0),
         ("answers", "ticket", 2, 2),
         ("decisions", "hit", 3, 3),
@@ -117,7 +119,7 @@ def test_a_stall_counter_that_differs(model: Events) -> None:
 
 
 def test_of_several_the_first_in_time_is_shown(model: Events) -> None:
-    both = changed(changed(model, "ended", "fate", 0, 1), "offers", "task", 1, 1)
+    both = changed(changed(model, "ended", "fate", 0, 1), "offers", "stream", 1, 1)
     outcome = compare(both, model)
     assert outcome.mismatches == 2
     assert outcome.first is not None and outcome.first.kind == "offers"
@@ -130,7 +132,7 @@ def shortfalls(outcome: Comparison, rtl: Events) -> list[str]:
 
 def test_what_both_sides_lack_is_missed_by_the_demand(model: Events) -> None:
     assert shortfalls(compare(model, model), model) == []
-    for kind in ("answers", "decisions", "done", "words", "warps", "offers", "reports"):
+    for kind in ("answers", "decisions", "done", "starts", "words", "warps", "offers", "reports"):
         short = without(model, kind, 0)
         outcome = compare(short, short)
         assert outcome.mismatches == 0

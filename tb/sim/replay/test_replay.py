@@ -296,14 +296,16 @@ def assert_described(output: str, kind: str) -> re.Match[str]:
     ("kind", "bit", "field"),
     [
         ("offers", 64, "sm"),
-        # Launches are handed over four cycles apart at least: two more or less keep their order.
-        pytest.param("words", 1, "cycle", marks=pytest.mark.deep),
+        # Launches start eight cycles apart at least: two more or less keep their order.
+        pytest.param("starts", 1, "cycle", marks=pytest.mark.deep),
+        pytest.param("starts", 64, "stream", marks=pytest.mark.deep),
+        pytest.param("timeline", 68, "count", marks=pytest.mark.deep),
         pytest.param("reports", 80, "slot", marks=pytest.mark.deep),
         pytest.param("answers", 64, "ticket", marks=pytest.mark.deep),
         pytest.param("decisions", 64, "hit", marks=pytest.mark.deep),
         pytest.param("done", 65, "entry", marks=pytest.mark.deep),
         pytest.param("warps", 75, "words", marks=pytest.mark.deep),
-        pytest.param("words", 112, "code", marks=pytest.mark.thorough),
+        pytest.param("words", 96, "code", marks=pytest.mark.thorough),
         pytest.param("ended", 64 + 32 + 8, "fate", marks=pytest.mark.thorough),
     ],
 )

@@ -95,9 +95,10 @@ def test_a_waveform_holds_the_cycles_asked_for_and_all_that_its_view_shows(
     for number in (1, FIRST, whole["cycles"]):
         assert cycle.value_at(2 * (RESET_CYCLES + number)) == number
     # A block's place in the grid is a signal with its own name, as in the packet.
-    offer = every[f"{SCOPES[simulator]}.offer__0__valid"].signal
-    slot = every[f"{SCOPES[simulator]}.offer__0__payload__slot[1:0]"].signal
-    offers = [t for t in range(9, 2 * whole["cycles"], 2) if offer.value_at(t) == 1]
+    offer = every[f"{SCOPES[simulator]}.offer[1:0]"].signal
+    slot = every[f"{SCOPES[simulator]}.block__slot[1:0]"].signal
+    offers = [t for t in range(9, 2 * whole["cycles"], 2) if offer.value_at(t)]
+    assert len(offers) == whole["blocks"]
     assert {slot.value_at(time) for time in offers} <= {0, 1, 2, 3}
     for figures in (few, whole):
         shutil.rmtree(Path(figures["waveform"]).parents[1])
