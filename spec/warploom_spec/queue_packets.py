@@ -137,7 +137,7 @@ def final_record(config: Config) -> Packet:
             Field("code", ERROR_CODE_BITS, "0, or the reason of the failure", AnyCode),
             Field("fate", FATE_BITS, "0 finished, 1 aborted, 2 failed", FinalFate),
             Field("kind", RECORD_KIND_BITS, "0 a launch, 2 a PREEMPT", RecordKind),
-            Field("kills", KILLS_BITS, "how often it was killed and put back"),
+            Field("kills", KILLS_BITS, "how often it was killed"),
             Field("reset_as_drain", 1, "1: a reset was treated as a drain"),
             Field("stream", RECORD_STREAM_BITS, "stream"),
             Field("offered", 1, "1: a block was offered in its last run"),

@@ -71,9 +71,6 @@ class Timing:
         "the most blocks of the launch and of the other place's that fit on an empty SM.",
     )
     offer: int = _of("EventDispatcher: decision to offer.")
-    again: int = _of(
-        "EventDispatcher: decision to the next one for the same SM, if it takes its offer at once.",
-    )
     change: int = _of(
         "EventDispatcher: a launch is given to GridWalker to the first cycle in which its first "
         "block can be decided; so many cycles without a decision are between two launches.",
@@ -83,40 +80,11 @@ class Timing:
         "EventDispatcher: a stop at the port to the first cycle in which its launch is stopped, "
         "and ``kill`` is 1.",
     )
-    fault: int = _of(
-        "EventDispatcher: a fault at the port to the first cycle in which ``kill`` is 1.",
-    )
-    loss: int = _of(
-        "EventDispatcher: ``kill_timeout`` cycles after ``kill`` rose to the first cycle in "
-        "which a silent SM is lost.",
-    )
-    loss_kill: int = _of(
-        "EventDispatcher: the first cycle in which an SM is lost to the first cycle in which "
-        "the launches with blocks on it are killed.",
-    )
     end: int = _of("EventDispatcher: first cycle in which a launch is gone to its record.")
     kill_gap: int = _of(
         "The SM's port: first cycle with a stream's ``kill`` = 0 to the first offer of its next "
         "launch, at least.",
     )
-    yields: int = _of(
-        "EventDispatcher: transfer of a launch to the first cycle in which no "
-        "block of a launch that yields to it is decided.",
-    )
-    fit_again: int = _of(
-        "EventDispatcher: from a launch's transfer, beside A, to the first cycle "
-        "in which its fit beside a newer launch may be begun; see ``fit_table``.",
-    )
-    skip: int = _of(
-        "EventDispatcher: a skip at the port to the first cycle in which its "
-        "launch's first block is not decided.",
-    )
-    skip_answer: int = _of(
-        "EventDispatcher: a skip at the port to the cycle in which ``started`` "
-        "tells whether it has acted.",
-    )
-    stall: int = _of("EventDispatcher: stalled cycle to the counter that shows it.")
-    error: int = _of("EventDispatcher: cause at the port to the error record.")
     queue_answer: int = _of(
         "ResidentQueue: transfer at ``checked`` to ``answer``; this and the next: idle, no pairs."
     )
@@ -226,21 +194,11 @@ def timing(config: Config) -> Timing:
         stage=2,
         fit_table=9,
         offer=2,
-        again=3,
         change=2,
         returns=4,
         stop=2,
-        fault=4,
-        loss=4,
-        loss_kill=3,
         end=3,
         kill_gap=16,
-        yields=2,
-        fit_again=3,
-        skip=1,
-        skip_answer=3,
-        stall=3,
-        error=4,
         queue_answer=4,
         queue_stop=6,
         queue_request=7,

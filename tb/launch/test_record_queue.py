@@ -164,15 +164,18 @@ def test_equals_its_model_on_other_simulators(simulator, seed):
 
 #: A wrong rule of the RTL each.
 WRONG = {
-    "a pop without a record counts": ("ports.pop & held.any()", "ports.pop"),
-    "the count is not late": ("ports.records.eq(held)", "ports.records.eq(held + comes)"),
-    "a launch's words 3 and 4 are loaded": ("_PREEMPT_WORDS", "()"),
-    "a word comes after its record was removed": ("reads & ~removed", "reads"),
+    name: Rewrite(RecordQueue, "elaborate", *change)
+    for name, change in {
+        "a pop without a record counts": ("ports.pop & held.any()", "ports.pop"),
+        "the count is not late": ("ports.records.eq(held)", "ports.records.eq(held + comes)"),
+        "a launch's words 3 and 4 are loaded": ("_PREEMPT_WORDS", "()"),
+        "a word comes after its record was removed": ("reads & ~removed", "reads"),
+    }.items()
 }
 
 
 @pytest.mark.parametrize("name", WRONG)
 def test_lockstep_finds_a_wrong_rule(name, seed, monkeypatch):
-    plant(monkeypatch, [Rewrite(RecordQueue, "elaborate", *WRONG[name])])
+    plant(monkeypatch, [WRONG[name]])
     with pytest.raises(LockstepError):
         run([case(SMALL, seed + k) for k in range(24)], "amaranth", waves=False)

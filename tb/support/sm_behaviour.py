@@ -236,8 +236,3 @@ class BehaviourSource:
             self.period += 1
         self._left -= 1
         return self.now
-
-    def end_all(self) -> None:
-        """Let everything that is under way end, from now on."""
-        self._draw = lambda rng: SmBehaviour()
-        self._left = 0

@@ -17,7 +17,6 @@ class State(Enum):
     OK = auto()
     FAULT = auto()
     KILLED = auto()
-    LOST = auto()
 
 
 def reported_state(status: BlockStatus, killed: bool) -> State:

@@ -72,7 +72,7 @@ class Record:
         Of its last run: from its first offer to its last report. A launch that was stopped and
         went on has had an earlier run.
     kind, kills : int
-        0 a launch, 2 a PREEMPT; how often it was killed and put back.
+        0 a launch, 2 a PREEMPT; how often it was killed.
     drained : int
         1: mode `RESET`, and it was drained instead, because it is not idempotent.
     stream, offered, accepted, first_offer, made : int

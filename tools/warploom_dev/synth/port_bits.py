@@ -122,22 +122,6 @@ def _resident_dispatcher(config: Config) -> Ports:
     }
 
 
-def _queue_pulses(config: Config) -> Ports:
-    """Return the pulses of streams and records."""
-    packets = queue_packets
-    return _signals(
-        config,
-        answer=packets.queue_answer,
-        command=packets.queue_command,
-        command_answer=packets.queue_code,
-        abort_answer=packets.queue_code,
-        clear_stream=packets.queue_stream,
-        record=packets.final_record,
-        put_back=packets.put_back,
-        timeline=packets.timeline_step,
-    )
-
-
 def _resident_sms(config: Config) -> Ports:
     """The resident dispatcher's ports that LaunchPath hands on."""
     table = _streams(config, order_swap=layouts.order_swap)

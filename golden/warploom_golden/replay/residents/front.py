@@ -14,8 +14,6 @@ from warploom_spec.queue_packets import MODE_WORD
 
 #: Modes that LaunchCheck knows have two bits.
 _CHECKED_MODES = 4
-#: A cancelled configuration has left the lookup stage so many cycles after ``needs_release``.
-_GONE = 2
 
 
 class Checks:

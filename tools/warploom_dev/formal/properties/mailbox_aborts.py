@@ -19,9 +19,9 @@ OFFERED: Final = 18
 PLANTED: Final = {
     "short": Change(
         LaunchAnswers,
-        "_send_aborts",
-        "width=TICKET_BITS, depth=self._sections",
-        "width=TICKET_BITS, depth=self._sections - 1",
+        "_send",
+        "depth=self._sections",
+        'depth=self._sections - (name == "abort")',
     ),
 }
 
