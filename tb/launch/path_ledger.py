@@ -196,10 +196,10 @@ class PathLedger:
         self._ticket = self._ticket % ((1 << 32) - 1) + 1
         number = self._accepted[stream]
         launch = Launch(fields, answer["ticket"], number, sent, self._clock, waits)
-        # The last step of its ACCEPT may have met the command.
+        # The last step of its ACCEPT may have come with the command.
         command = self._commanded or {"opcode": 0, "mask": 0}
-        met = command["mask"] >> stream & 1 and command["opcode"] >= QueueOpcode.ABORT_STREAMS
-        launch.aborted = bool(met)
+        hit = command["mask"] >> stream & 1 and command["opcode"] >= QueueOpcode.ABORT_STREAMS
+        launch.aborted = bool(hit)
         self.launches[launch.ticket] = launch
         self._streams[stream].append(launch)
 
@@ -360,7 +360,7 @@ class PathLedger:
         if record["kind"] == RecordKind.PREEMPT:
             most = self._preempts.popleft()
             counts = record["word2"], record["word3"] & 0xFFFF, record["word3"] >> 16
-            assert sum((*counts, record["word4"])) <= most, "a PREEMPT met too many"
+            assert sum((*counts, record["word4"])) <= most, "a PREEMPT watched too many"
             self.seen["PREEMPT's records"] += 1
             return
         launch = self.launches[record["ticket"]]

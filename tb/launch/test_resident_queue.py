@@ -17,7 +17,7 @@ ODD = {
     # Nothing waits behind a launch.
     "tiny,stream_bits=3,launch_waits=1,queue_depth=1": ("failed STREAM_BROKEN",),
     "tiny,stream_bits=2,launch_waits=0": ("refused WAIT_AHEAD",),
-    "tiny,stream_bits=1,launch_waits=4,sm_kill=False": ("kills", "met killed"),
+    "tiny,stream_bits=1,launch_waits=4,sm_kill=False": ("kills", "watched killed"),
     "tiny,stream_bits=2,queue_depth=64,priority_bits=1": (),
     "tiny,stream_bits=3,index_memory_warps=0": INDICES,
 }

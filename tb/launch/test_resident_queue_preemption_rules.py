@@ -132,7 +132,7 @@ def test_a_preempt_meets_a_run_whose_end_has_its_last_step_two_cycles_later(bloc
 
 @pytest.mark.rule("resident_queue", 5, 27, 29)
 def test_a_resume_takes_its_streams_out_of_a_pending_preempt(block):
-    """Nothing is met from 231 on: due in 232, the record's first word in 236."""
+    """Nothing is watched from 231 on: due in 232, the record's first word in 236."""
     script = Script().resident(30, 0, 50, mode=Mode.DRAIN).level("busy", 0, 50).preempt(200, 0)
     saw = script.resume(230, 0).resume(235, 0).run(block, 250)
     assert saw.records("kind", "word2", "word3", "word4") == {236: (RecordKind.PREEMPT, 0, 0, 0)}
@@ -141,7 +141,7 @@ def test_a_resume_takes_its_streams_out_of_a_pending_preempt(block):
 
 
 @pytest.mark.rule("resident_queue", 27, 29)
-def test_a_resume_in_the_next_cycle_leaves_nothing_to_be_met(block):
+def test_a_resume_in_the_next_cycle_leaves_nothing_to_watch(block):
     """Due in 211, ten cycles behind the PREEMPT and one more."""
     script = Script().resident(30, 0, 50, mode=Mode.DRAIN).level("busy", 0, 50).preempt(200, 0)
     saw = script.resume(201, 0).run(block, 230)

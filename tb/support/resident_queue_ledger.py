@@ -32,7 +32,7 @@ COMMANDS = (
     *("PREEMPT OK", "PREEMPT PREEMPT_PENDING", "RESUME OK", "RESUME NOT_PREEMPTED"),
     *("ABORT_STREAMS OK", "command RESET"),
 )
-PREEMPTED = "met finished", "met killed", "met drained", "met skipped"
+PREEMPTED = "watched finished", "watched killed", "watched drained", "watched skipped"
 #: What the queue without indices lacks.
 INDICES = ("cancels",)
 #: Everything that a run may show.
@@ -113,7 +113,7 @@ class QueueLedger:
         self._asked: deque[tuple[Values, int]] = deque()
         self._commanded: Values = {}
         self._resumed: dict[int, int] = {}
-        self._met = 0
+        self._watched = 0
         self.seen = Counter(dict.fromkeys(EVENTS, 0)) if seen is None else seen
         self.launches: dict[int, Entered] = {}
         self._now = -1
@@ -138,7 +138,7 @@ class QueueLedger:
             self._asked.append((fields, inputs["clock"]))
         if inputs["command__valid"] and outputs["command__ready"]:
             self._commanded = self._command.unpack(inputs["command__payload"])
-            self._met = sum(self._commanded["mask"] >> s & 1 for s in self._residents)
+            self._watched = sum(self._commanded["mask"] >> s & 1 for s in self._residents)
         self._see_holds(inputs, outputs)
         if outputs["start__valid"] and inputs["start__ready"]:
             self._start(self._start_packet.unpack(outputs["start__payload"]))

@@ -1,4 +1,4 @@
-"""A PREEMPT from its acceptance to its record: whom it has met, and what became of them."""
+"""A PREEMPT from its acceptance to its record: whom it watches, and what became of them."""
 
 from amaranth.hdl import Module, Signal
 from amaranth.lib import wiring
@@ -76,8 +76,9 @@ class PendingPreempt(wiring.Component):
         del platform
         m = Module()
         streams = len(self.asks)
-        asked, met, quiet, seen, ended = (
-            Signal(streams, name=name) for name in ("asked", "met", "quiet", "seen", "met_end")
+        asked, watched, quiet, seen, ended = (
+            Signal(streams, name=name)
+            for name in ("asked", "watched", "quiet", "seen", "watched_end")
         )
         settles = Signal(range(_SETTLES + 1))
         first = Signal()
@@ -95,15 +96,15 @@ class PendingPreempt(wiring.Component):
                 m.d.sync += told.eq(1)
         m.d.comb += [
             settled.eq(~settles.any()),
-            quiet.eq(met & self.hold & self.open & ~self.busy & ~(self.begun & self.killable)),
+            quiet.eq(watched & self.hold & self.open & ~self.busy & ~(self.begun & self.killable)),
             seen.eq(quiet & self.visited & settled.replicate(streams)),
-            ended.eq(met & self.ends & ~self.resumes),
+            ended.eq(watched & self.ends & ~self.resumes),
         ]
         enters = asked & self.resident & ~self.ends & first.replicate(streams)
         m.d.sync += [
-            met.eq(((met & ~seen & ~self.ends) | enters) & ~self.resumes),
+            watched.eq(((watched & ~seen & ~self.ends) | enters) & ~self.resumes),
             self.due.eq(
-                self.pending & ~told & ~self.picked & settled & ~met.any() & ~self.accepted
+                self.pending & ~told & ~self.picked & settled & ~watched.any() & ~self.accepted
             ),
         ]
         counted = seen & ~self.resumes & ~self.ends

@@ -280,18 +280,18 @@ class QueueEvents(wiring.Component):
             ),
         ]
         passes, dooms, clears = ports.passes, Signal(name="dooms"), Signal(name="mends")
-        after = {name: Signal(name=f"{name}_after") for name in ("doomed", "marked", "broken")}
+        after = {name: Signal(name=f"{name}_after") for name in ("doomed", "gap", "broken")}
         m.d.comb += [
             dooms.eq(last[COMMAND] & ports.aborts & ~ports.clears & state.filled),
             clears.eq(last[COMMAND] & ports.clears),
             after["doomed"].eq(state.doomed & ~bounded & ~is_tail),
-            after["marked"].eq(state.marked & ~is_tail),
+            after["gap"].eq(state.gap & ~is_tail),
             after["broken"].eq(state.broken | breaks),
             ports.writes_state.eq(last.any()),
             following.filled.eq((state.filled | ports.accepts) & ~(passes & is_tail)),
             following.broken.eq(Mux(passes, after["broken"], state.broken & ~clears)),
             following.doomed.eq(Mux(passes, after["doomed"], state.doomed | dooms)),
-            following.marked.eq(Mux(passes, after["marked"], state.marked | ports.dies)),
+            following.gap.eq(Mux(passes, after["gap"], state.gap | ports.dies)),
             following.aborted.eq(~passes & (state.aborted | (last[ABORT] & ~ports.dies))),
             following.timed.eq(~passes & ~ports.again & (state.timed | (last[LATE] & resident))),
             following.kills.eq(Mux(passes, 0, state.kills + (ports.again & ~state.kills.all()))),
@@ -316,7 +316,7 @@ class QueueEvents(wiring.Component):
             ports.last[COMMAND] & ports.clears,
             self._is_tail,
         )
-        others = after["doomed"] | after["marked"] | after["broken"] | closed | no_sm
+        others = after["doomed"] | after["gap"] | after["broken"] | closed | no_sm
         passes, asks = ports.passes, ports.last[COMMAND] & ~mends
         goes_on = Signal(name="goes_on")
         m.d.comb += [

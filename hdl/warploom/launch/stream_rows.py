@@ -24,8 +24,8 @@ def tail_layout(config: Config) -> data.StructLayout:
 
 
 def state_layout(config: Config) -> data.StructLayout:
-    """Return a stream's flags: `marked` says that a dead launch is in the list."""
-    flags = ("filled", "broken", "doomed", "marked", "aborted", "timed")
+    """Return a stream's flags: `gap` says that a dead launch is in the list."""
+    flags = ("filled", "broken", "doomed", "gap", "aborted", "timed")
     return data.StructLayout(
         {
             **dict.fromkeys(flags, 1),

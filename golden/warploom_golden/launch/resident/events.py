@@ -236,8 +236,8 @@ def _pass_head(parts: Parts, service: Service, code: int) -> None:
     if not row.launches:
         flags.live &= ~bit
         flags.ready &= ~bit
-        row.marked = False
-    elif row.head.plain and not (row.doomed or row.broken or row.marked) and _open(service):
+        row.gap = False
+    elif row.head.plain and not (row.doomed or row.broken or row.gap) and _open(service):
         flags.make_ready(stream)
     else:
         flags.look_at(stream)
@@ -266,7 +266,7 @@ def _abort(parts: Parts, service: Service) -> None:
         row.aborted = True
     else:
         _make_record(parts, service, launch, Ending(FinalFate.ABORTED))
-        launch.dead = row.marked = True
+        launch.dead = row.gap = True
     parts.flags.look_at(launch.stream)
 
 

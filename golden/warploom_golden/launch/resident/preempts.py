@@ -14,7 +14,7 @@ PENDING_AFTER = 8
 
 @dataclass(slots=True)
 class Counts:
-    """What a PREEMPT's record says: when it came, and what became of the residents it met."""
+    """What a PREEMPT's record says: when it came, and what became of the residents it watched."""
 
     clock: int = 0
     finished: int = 0
@@ -56,7 +56,7 @@ class Seen(NamedTuple):
     resumed: int
 
     def quiet(self) -> bool:
-        """Return whether the visited stream is quiet, if it is met (28)."""
+        """Return whether the visited stream is quiet, if it is watched (28)."""
         bit = 1 << self.turn
         inputs = self.inputs
         stands = self.hold & inputs["open"] & ~inputs["busy"] & bit
@@ -79,7 +79,7 @@ class Preempts:
         self.due = False
         self._since: int | None = None
         self._pending_to: int | None = None
-        self._mask = self._met = 0
+        self._mask = self._watched = 0
         self._counts = Counts()
         self._picked = False
 
@@ -111,27 +111,27 @@ class Preempts:
             self._since = None
             return
         settled = seen.cycle >= self._since + SETTLED
-        self.due = settled and not self._met and not self._picked
+        self.due = settled and not self._watched and not self._picked
         if seen.cycle == self._since + 1:
             self._meet(seen, end)
         else:
             self._part(seen, end, settled=settled)
 
     def _meet(self, seen: Seen, end: EndSeen | None) -> None:
-        self._met = self._mask & seen.resident & ~seen.resumed
+        self._watched = self._mask & seen.resident & ~seen.resumed
         if end is not None:
-            self._met &= ~(1 << end.stream)
+            self._watched &= ~(1 << end.stream)
 
     def _part(self, seen: Seen, end: EndSeen | None, *, settled: bool) -> None:
-        self._met &= ~seen.resumed
-        if end is not None and self._met >> end.stream & 1:
-            self._met &= ~(1 << end.stream)
+        self._watched &= ~seen.resumed
+        if end is not None and self._watched >> end.stream & 1:
+            self._watched &= ~(1 << end.stream)
             if end.fate == Fate.FINISHED:
                 self._counts.finished += 1
             elif not end.final:
                 self._counts.killed += 1
-        if settled and self._met >> seen.turn & 1 and seen.quiet():
-            self._met &= ~(1 << seen.turn)
+        if settled and self._watched >> seen.turn & 1 and seen.quiet():
+            self._watched &= ~(1 << seen.turn)
             begun = seen.inputs["begun"] >> seen.turn & 1
             self._counts.drained += begun
             self._counts.skipped += not begun

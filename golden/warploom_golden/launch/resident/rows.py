@@ -91,7 +91,7 @@ class Row:
         Of its head.
     aborted, timed : bool
         Of its head.
-    broken, marked : bool
+    broken, gap : bool
         Rules 16 and 18.
     bound : Launch or None
         The stream is doomed up to this one (15).
@@ -107,7 +107,7 @@ class Row:
     aborted: bool = False
     timed: bool = False
     broken: bool = False
-    marked: bool = False
+    gap: bool = False
     bound: Launch | None = None
     waiters: int = 0
 
