@@ -6,7 +6,7 @@ import pytest
 
 from tb.support.dispatch_configs import config_of
 from tb.support.resident_rules import (
-    RTL_AND_MODEL,
+    MODEL_FIRST,
     WHOLE,
     blocks,
     drive,
@@ -30,7 +30,7 @@ FREED = machine("freed_first")
 NOT_RUNNING = ErrorCode.REPORT_NOT_RUNNING
 
 
-@RTL_AND_MODEL
+@MODEL_FIRST
 @pytest.mark.rule("resident_dispatcher", 35)
 @pytest.mark.parametrize(("config", "first"), [(ROUND, 13), (FREED, 12)], ids=["round", "freed"])
 def test_blocks_go_over_a_group_as_the_scan_finds_it(block, config, first):
@@ -42,7 +42,7 @@ def test_blocks_go_over_a_group_as_the_scan_finds_it(block, config, first):
     assert recording.port("fetch")[first - 2] == 5
 
 
-@RTL_AND_MODEL
+@MODEL_FIRST
 @pytest.mark.rule("resident_dispatcher", 35)
 def test_an_sm_is_picked_again_ten_cycles_later(block):
     recording = drive(block, {0: start(0, ROUND, gx=5)}, config=ROUND, enable=1)
@@ -51,7 +51,7 @@ def test_an_sm_is_picked_again_ten_cycles_later(block):
 
 
 # With no block out the queue of `freed_first` is empty: the table goes over the 17 others.
-@RTL_AND_MODEL
+@MODEL_FIRST
 @pytest.mark.rule("resident_dispatcher", 35)
 @pytest.mark.parametrize(("config", "others"), [(ROUND, 0), (FREED, 17)], ids=["round", "freed"])
 def test_a_report_gives_room_and_an_end(block, config, others):
@@ -62,7 +62,7 @@ def test_a_report_gives_room_and_an_end(block, config, others):
     assert ends(recording, config) == [(47, 0, Fate.FINISHED, 0)]
 
 
-@RTL_AND_MODEL
+@MODEL_FIRST
 @pytest.mark.rule("resident_dispatcher", 35)
 def test_a_group_gives_a_report_every_third_cycle(block):
     reports = [(5, 0, 0), (5, 1, 0), (5, 16, 0)]
@@ -70,7 +70,7 @@ def test_a_group_gives_a_report_every_third_cycle(block):
     assert errors(recording) == [(11, NOT_RUNNING, 0), (12, NOT_RUNNING, 16), (14, NOT_RUNNING, 1)]
 
 
-@RTL_AND_MODEL
+@MODEL_FIRST
 @pytest.mark.rule("resident_dispatcher", 35)
 def test_a_group_takes_reports_from_its_pointer_on(block):
     # After SM 1's report the group looks from SM 2 on: SM 3 comes before SM 0. Behind SM 3 it finds
@@ -80,7 +80,7 @@ def test_a_group_takes_reports_from_its_pointer_on(block):
     assert errors(recording) == [(11, NOT_RUNNING, 1), (14, NOT_RUNNING, 3), (18, NOT_RUNNING, 0)]
 
 
-@RTL_AND_MODEL
+@MODEL_FIRST
 @pytest.mark.rule("resident_dispatcher", 35)
 def test_an_sm_that_is_switched_off_is_no_candidate(block):
     # Off in 6, SM 0 is not used in 7. A verdict that lands in 8 gives it room again in 9.
@@ -89,7 +89,7 @@ def test_an_sm_that_is_switched_off_is_no_candidate(block):
     assert given(recording) == [(13 + 2, 0)]
 
 
-@RTL_AND_MODEL
+@MODEL_FIRST
 @pytest.mark.rule("resident_dispatcher", 35)
 def test_a_verdict_for_the_launch_of_before_gives_no_room_after_a_change(block):
     # SM 0 has room for a low block all the time, and none for the urgent one.

@@ -7,7 +7,7 @@ from tb.support.resettable import resettable
 from tb.support.resident_rules import (
     FAULT,
     KILLED,
-    RTL_AND_MODEL,
+    MODEL_FIRST,
     WHOLE,
     at,
     blocks,
@@ -22,7 +22,7 @@ from tb.support.resident_rules import (
 )
 from warploom_spec import ErrorCode, Fate
 
-pytestmark = RTL_AND_MODEL
+pytestmark = MODEL_FIRST
 
 IN_ORDER = config_of("tiny,policy=first_fit,stream_bits=2,kill_timeout=16,reclaim=in_order")
 NO_KILL = config_of("tiny,policy=first_fit,stream_bits=2,sm_kill=False,kill_timeout=16")

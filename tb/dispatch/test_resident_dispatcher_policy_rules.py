@@ -4,7 +4,7 @@ import pytest
 
 from tb.support.dispatch_configs import config_of
 from tb.support.resident_rules import (
-    RTL_AND_MODEL,
+    MODEL_FIRST,
     WHOLE,
     at,
     changes,
@@ -17,7 +17,7 @@ from tb.support.resident_rules import (
 )
 from warploom_spec import ErrorCode, layouts
 
-pytestmark = RTL_AND_MODEL
+pytestmark = MODEL_FIRST
 
 
 def machine(policy, sms=4, **changes):

@@ -7,8 +7,8 @@ from tb.support.resident_rules import (
     FAULT,
     HALF,
     KILLED,
+    MODEL_FIRST,
     ONE,
-    RTL_AND_MODEL,
     TINY,
     WHOLE,
     at,
@@ -26,7 +26,7 @@ from warploom_golden.dispatch.error_records import ErrorRecords
 from warploom_golden.dispatch.stalls import RESIDENT_STALL_CAUSES
 from warploom_spec import ErrorCode, Fate, timing
 
-pytestmark = RTL_AND_MODEL
+pytestmark = MODEL_FIRST
 
 THREE = config_of("tiny,policy=first_fit,stream_bits=2,sms=3,kill_timeout=16")
 SIXTEEN = config_of("tiny,policy=first_fit,stream_bits=2,sms=16,kill_timeout=16")

@@ -7,6 +7,7 @@ import pytest
 from tb.launch.path_ledger import PathLedger
 from tb.launch.path_script import KILLED, LAUNCH, LOW, URGENT, Script, Seen
 from tb.launch.test_launch_latency import accepted
+from tb.support.deep_values import thorough_but
 from tb.support.dispatch_configs import config_of
 from tb.support.record import made, record
 from tb.support.resettable import resettable
@@ -119,7 +120,7 @@ def test_two_wait_launches_as_large_as_the_gpu_finish_beside_an_urgent_one(kind)
     assert tickets.index(3) in (8, 16), "the urgent block stands between those of a begun launch"
 
 
-@pytest.mark.parametrize("at", range(60, 78))
+@pytest.mark.parametrize("at", thorough_but(range(60, 78, 4), range(60, 78)))
 def test_a_hold_in_any_cycle_around_the_first_pick_stops_no_begun_wait_launch(kind, at):
     """PREEMPT of both streams; both need the whole GPU. Both finish after RESUME at the latest."""
     script = Script(length=30)

@@ -15,6 +15,12 @@ from warploom_spec import BlockStatus, Config, layouts, resident_packets, timing
 Block = Callable[..., Any]
 #: Each test of a module: of the RTL and of the model.
 RTL_AND_MODEL = pytest.mark.parametrize("block", [ResidentDispatcher, Model], ids=["rtl", "model"])
+#: The same where the RTL runs with ``make test-all`` alone: in lockstep it is seen by default, too.
+MODEL_FIRST = pytest.mark.parametrize(
+    "block",
+    [pytest.param(ResidentDispatcher, marks=pytest.mark.thorough), Model],
+    ids=["rtl", "model"],
+)
 
 OK, FAULT, KILLED = BlockStatus.OK, BlockStatus.FAULT, BlockStatus.KILLED
 #: Two SMs of four slots, four streams; the boot takes 17 cycles.
