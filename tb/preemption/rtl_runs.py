@@ -2,11 +2,12 @@
 
 from fractions import Fraction
 
-from warploom_golden.preemption.streams.event_launch import StopCode
 from warploom_golden.replay.event_model import joined
 from warploom_golden.replay.event_tables import columns
-from warploom_sim.methods.preempt.measure import Setting
+from warploom_golden.replay.residents.ports import SleepingQueue
+from warploom_sim.methods.preempt.measure import measuring_host
 from warploom_sim.methods.preempt.model_events import ModelRun
+from warploom_sim.methods.preempt.runs import Setting
 from warploom_sim.methods.preempt.workload import MODES, Workload
 from warploom_spec import LaunchDescriptor, preset, timing
 
@@ -33,18 +34,18 @@ def _side(shapes, first, streams, **fields):
     )
 
 
-def small_workload(mode):
-    return workload(mode, LOW, URGENT, (0, 1))
+def small_workload(mode, share=1):
+    return workload(mode, LOW, URGENT, (0, 1), share)
 
 
-def workload(mode, low, urgent=((1, 1, 10),), streams=(0,), **fields):
-    """Return low launches in some streams, one after the other, with fields; and urgent ones."""
+def workload(mode, low, urgent=((1, 1, 10),), streams=(0,), share=1):
+    """Return low launches in some streams, one after the other; and urgent ones.
+
+    ``share``: of the low kernels that are idempotent.
+    """
     names = tuple(f"kernel{n}" for n in range(len(low)))
-    sides = (
-        _side(low, 0, streams, priority=0, **fields),
-        _side(urgent, len(low), (3,), priority=3),
-    )
-    return Workload(*sides, names).with_mode(MODES[mode], Fraction(1), 1)
+    sides = _side(low, 0, streams, priority=0), _side(urgent, len(low), (3,), priority=3)
+    return Workload(*sides, names).with_mode(MODES[mode], Fraction(share), 1)
 
 
 def setting(count, seed, report_time=5, config=TINY, distance=300.0):
@@ -53,16 +54,17 @@ def setting(count, seed, report_time=5, config=TINY, distance=300.0):
     )
 
 
-def model_events(workload, sets):
+def model_events(workload, sets, queue=SleepingQueue):
     """Return what the model expects, as the bench would record it, with the rises of ``kill``."""
-    run = ModelRun(workload, sets)
+    run = ModelRun(measuring_host(workload, sets), sets, queue)
     tables = dict(joined([piece.events for piece in run.pieces()]).tables)
-    stops = tables["stops"]
-    rises = [
-        (cycle + timing(sets.config).stop, place)
-        for cycle, place, stop in zip(
-            *(stops[name].tolist() for name in ("cycle", "place", "stop")), strict=True
-        )
-        if stop == StopCode.KILL
-    ]
-    return tables | {"kills": columns(rises, ("cycle", "place"))}
+    rises, before = [], 0
+    levels = (tables["levels"][name].tolist() for name in ("cycle", "stop"))
+    for cycle, stop in zip(*levels, strict=True):
+        came, before = stop & ~before, stop
+        rises += [
+            (cycle + timing(sets.config).resident_kill, stream)
+            for stream in range(came.bit_length())
+            if came >> stream & 1
+        ]
+    return tables | {"kills": columns(rises, ("cycle", "stream"))}

@@ -1,6 +1,5 @@
 """``warploom preempt --rtl``: RTL against model, figures, exit codes, planted faults."""
 
-import functools
 import json
 
 import pytest
@@ -8,7 +7,7 @@ from click.testing import CliRunner
 
 from tb.preemption.rtl_runs import setting, small_workload
 from tb.support import trace_files
-from warploom_golden.preemption.streams import FlagCheckBlock
+from warploom_golden.preemption.patent_rules import OneFlag
 from warploom_sim.cli import main
 from warploom_sim.cosim import simulators
 from warploom_sim.methods.preempt import measure, rtl_measurement, rtl_run
@@ -25,9 +24,7 @@ KEYS = {
     "p99",
     "max",
     "kills",
-    "drains",
-    "skips",
-    "yields",
+    "went_on",
     "blocks_run_again",
     "cycles_thrown_away",
     "low_finished_in_the_same_cycles",
@@ -68,11 +65,10 @@ def test_rtl_and_model_agree_and_the_law_holds(trace, tmp_path):
         assert mode["arrivals"] == 10
         assert mode.keys() >= KEYS
     assert figures["modes"]["reset"]["kills"] > 0
-    assert figures["modes"]["yield"]["kills"] == 0 < figures["modes"]["yield"]["yields"]
+    assert figures["modes"]["yield"]["kills"] == 0 < figures["modes"]["yield"]["went_on"]
     law = figures["law"]
     assert law["violations"] == 0 < law["checked"]
-    assert (law["kill"], law["idle_launch"]) == (4, 14)
-    assert (law["report_to_offer"], law["next_launch"]) == (6, 12)
+    assert (law["window"], law["kill"], law["report_to_offer"]) == (16, 13, 11)
     assert law["checked"] + sum(law["outside"].values()) == 20
     assert f"{figures['compared_events']:,} events compared, 0 mismatches" in done.stdout
     assert (tmp_path / "p.svg").stat().st_size > 10_000
@@ -80,8 +76,7 @@ def test_rtl_and_model_agree_and_the_law_holds(trace, tmp_path):
 
 @pytest.mark.thorough
 def test_a_model_with_a_wrong_rule_is_a_mismatch_and_exit_code_1(trace, tmp_path, monkeypatch):
-    wrong = functools.partial(ModelRun, queue=FlagCheckBlock)
-    monkeypatch.setattr(rtl_run, "ModelRun", lambda workload, sets, queue: wrong(workload, sets))
+    monkeypatch.setattr(rtl_run, "ModelRun", lambda host, sets, _: ModelRun(host, sets, OneFlag))
     done = on_tiny(trace, "--json", tmp_path / "f.json")
     assert done.exit_code == 1
     assert "reset: first mismatch: " in done.stderr
@@ -94,14 +89,14 @@ def test_a_model_with_a_wrong_rule_is_a_mismatch_and_exit_code_1(trace, tmp_path
 
 @pytest.mark.thorough
 def test_a_broken_law_is_told_and_exit_code_1(trace, tmp_path, monkeypatch):
-    law = type("Law", (rtl_measurement.StreamLaw,), {"kill": 3})
+    law = type("Law", (rtl_measurement.StreamLaw,), {"kill": 6})
     check = rtl_measurement.LawCheck
     monkeypatch.setattr(
         rtl_measurement, "LawCheck", lambda *given: check(*given[:4], law(given[3]))
     )
     done = on_tiny(trace, "--json", tmp_path / "f.json")
     assert done.exit_code == 1
-    assert "the first kill came 4 cycles later; the law allows 3" in done.stderr
+    assert "the law allows 6" in done.stderr
     assert json.loads((tmp_path / "f.json").read_text())["law"]["violations"] > 0
 
 

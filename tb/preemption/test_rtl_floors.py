@@ -14,6 +14,7 @@ from warploom_sim.cli import main
 from warploom_sim.cosim import simulators
 from warploom_sim.methods.preempt import measurement, rtl_measurement
 from warploom_sim.methods.preempt.rtl_run import RtlRun
+from warploom_sim.methods.preempt.stream_law import StreamLaw
 from warploom_sim.replay.event_comparison import Comparison
 from warploom_sim.traces import trace_reader
 from warploom_spec import STALL_CAUSES
@@ -135,7 +136,8 @@ def test_kernels_that_the_reader_drops_are_told(traces, tmp_path, monkeypatch):
         kernel["args"]["block"] = [8, 1, 1]
         events += [trace_files.call(n, float(n)), kernel]
     path = trace_files.write(tmp_path, trace_files.document() | {"traceEvents": events})
-    law = {"checked": 1, "violations": 0, "reached": {}, "outside": {}}
+    law = dict.fromkeys(StreamLaw.TERMS, 0) | dict.fromkeys(("reached", "slack", "outside"), {})
+    law |= {"checked": 1, "violations": 0}
     figures = {"simulator": "", "compared_events": 1, "mismatches": 0, "law": law}
     monkeypatch.setattr(simulators, "require", lambda name: None)
     monkeypatch.setattr(measurement, "measure_rtl", lambda *_: (figures, {}, []))

@@ -11,8 +11,8 @@ from warploom_golden.replay.event_tables import Table
 from warploom_sim.failure import ProgramError
 from warploom_sim.methods.preempt.bench.preempt_bench import end_packet, event_packets
 from warploom_sim.methods.preempt.host import distances
-from warploom_sim.methods.preempt.measure import Setting
 from warploom_sim.methods.preempt.repeated_waits import Counts
+from warploom_sim.methods.preempt.runs import Setting
 from warploom_sim.methods.preempt.workload import Workload
 from warploom_sim.replay.bench.records import SILENT, STALLS, columns, record_words
 from warploom_sim.replay.event_files import EventFile
@@ -23,12 +23,18 @@ from warploom_spec import Config, LaunchDescriptor, queue_packets
 _SILENCE_LIMIT: Final = 10_000
 #: Columns that are kept of kinds that have many or wide events, with types that hold them.
 _KEPT: Final[dict[str, dict[str, type[np.unsignedinteger]]]] = {
-    "offers": {"cycle": np.uint64, "sm": np.uint16, "slot": np.uint8, "ticket": np.uint32},
-    "reports": {"cycle": np.uint64, "sm": np.uint16, "slot": np.uint8},
+    "offers": {
+        "cycle": np.uint64,
+        "sm": np.uint16,
+        "slot": np.uint8,
+        "ticket": np.uint32,
+        "block_number": np.uint32,
+    },
+    "reports": {"cycle": np.uint64, "sm": np.uint16, "slot": np.uint8, "status": np.uint8},
     "warps": {"cycle": np.uint64, "last": np.uint8},
 }
 #: Kinds of which nothing is kept.
-_FORGOTTEN: Final = ("words", "done")
+_FORGOTTEN: Final = ("done",)
 
 
 def write_inputs(folder: Path, workload: Workload, setting: Setting) -> dict[str, int]:

@@ -5,8 +5,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from itertools import cycle as endless
 
-from warploom_golden.preemption.streams import EventQueue, SentLaunch
 from warploom_golden.replay.event_constants import NEVER
+from warploom_golden.replay.residents.launches import SentLaunch
+from warploom_golden.replay.residents.path import ResidentPath
 from warploom_sim.methods.preempt.repeated_waits import RepeatedWaits
 from warploom_spec import LaunchDescriptor
 from warploom_spec.queue import FinalFate, RecordKind
@@ -18,8 +19,7 @@ _WAIT_COUNTS = 1 << WAIT_BITS
 class MeasuringHost:
     """Keeps the low priority filled, and sends urgent launches at random distances.
 
-    It sees the ports ``room`` and ``oldest`` alone. It pops a record in the first cycle in which
-    ``oldest`` shows it: one cycle after RecordQueue does. It sends at most one launch a cycle; an
+    It pops a record in the cycle after its last word. It sends at most one launch a cycle; an
     urgent launch that is due goes first. Each launch is sent into room, and so is accepted: the
     k-th one's ticket is k.
 
@@ -90,11 +90,7 @@ class MeasuringHost:
         self._low_open = 0
         self._waits_for: int | None = None
         self._arrives = 1 + next(self._distances) if count else NEVER
-        self._stepped = -1
-        # The cycle in which `oldest` shows the record that RecordQueue shows.
-        self._oldest_at = NEVER
-        # The cycle after a pop: a launch may be held no more.
-        self._popped_at = NEVER
+        self._wake = 0
         self._tell = tell
         self.sent: list[tuple[int, bool]] = []
         self.launches: list[LaunchDescriptor] = []
@@ -103,60 +99,65 @@ class MeasuringHost:
     @property
     def wake(self) -> int:
         """The next cycle in which the host acts by itself; `NEVER` if it only reacts."""
-        # An urgent launch that is due waits for room: a change of the queue's own.
-        arrives = self._arrives if self._arrives > self._stepped else NEVER
-        return min(arrives, self._oldest_at, self._popped_at)
+        return self._wake
 
-    @property
-    def arrivals(self) -> dict[int, int]:
-        """Of each urgent launch that was sent the cycle, by its ticket."""
-        return {k + 1: cycle for k, (cycle, urgent) in enumerate(self.sent) if urgent}
-
-    def step(self, cycle: int, queue: EventQueue) -> None:
-        """Pop a record, then send at most one launch; an urgent launch that is due wins."""
-        self._stepped = cycle
-        is_held, self._popped_at = self._is_held(), NEVER
-        if self._oldest_at <= cycle:
-            self._pop(cycle, queue)
-            self._oldest_at, self._popped_at = NEVER, cycle + 1
-        elif queue.has_record and self._oldest_at == NEVER:
-            self._oldest_at = cycle + 1
+    def step(self, cycle: int, path: ResidentPath) -> None:
+        """Pop a record, and send at most one launch; an urgent launch that is due wins."""
+        is_held = self._is_held()
+        popped = path.has_record
+        if popped:
+            self._pop(cycle, path)
+        # A record that was popped may let a launch go that is held.
+        self._wake = cycle + 1 if popped else NEVER
         urgent = self._next_urgent
         if self._arrives <= cycle:
             assert urgent is not None
-            if queue.room(urgent.priority):
-                self._send(cycle, queue, SentLaunch(urgent))
+            if self._send(cycle, path, SentLaunch(urgent), urgent=True):
                 self._waits_for, self._arrives = len(self.sent), NEVER
                 self._next_urgent = next(self._urgent)
-        elif not is_held and self._wants_low(queue):
-            repetition, number = divmod(self._low_sent, self._length)
-            pairs = self._waits.pairs_of(number, repetition)
-            sent = tuple((stream, count % _WAIT_COUNTS) for stream, count in pairs)
-            self._send(cycle, queue, SentLaunch(self._next_low, sent))
-            self._low_sent += 1
-            self._low_open += 1
-            self._next_low = next(self._low)
-            if self._low_left is not None:
-                self._low_left -= 1
+            return
+        if not is_held and self._wants_low():
+            self._send_low(cycle, path)
+        self._wake = min(self._wake, self._arrives)
 
-    def _pop(self, cycle: int, queue: EventQueue) -> None:
-        record = queue.log.records[len(self.pops)]
-        queue.pop()
-        self.pops.append((cycle, record.ticket))
-        assert record.kind is RecordKind.LAUNCH and record.fate is FinalFate.FINISHED
-        if record.ticket != self._waits_for:
+    def _send_low(self, cycle: int, path: ResidentPath) -> None:
+        """Send the next low launch, if it may be."""
+        repetition, number = divmod(self._low_sent, self._length)
+        pairs = self._waits.pairs_of(number, repetition)
+        waits = tuple((stream, count % _WAIT_COUNTS) for stream, count in pairs)
+        if not self._send(cycle, path, SentLaunch(self._next_low, waits), urgent=False):
+            return
+        self._low_sent += 1
+        self._low_open += 1
+        self._next_low = next(self._low)
+        if self._low_left is not None:
+            self._low_left -= 1
+
+    def _pop(self, cycle: int, path: ResidentPath) -> None:
+        record = path.pop()
+        ticket = record["ticket"]
+        self.pops.append((cycle, ticket))
+        assert (record["kind"], record["fate"]) == (RecordKind.LAUNCH, FinalFate.FINISHED)
+        if ticket != self._waits_for:
             self._low_open -= 1
-            self._popped[self.launches[record.ticket - 1].stream] += 1
+            self._popped[self.launches[ticket - 1].stream] += 1
             return
         self._waits_for = None
         self._done += 1
         self._tell(self._done)
         self._arrives = cycle + 1 + next(self._distances) if self._done < self._count else NEVER
 
-    def _send(self, cycle: int, queue: EventQueue, launch: SentLaunch) -> None:
-        queue.send(launch)
-        self.sent.append((cycle, launch.descriptor is self._next_urgent))
+    def _send(self, cycle: int, path: ResidentPath, launch: SentLaunch, *, urgent: bool) -> bool:
+        """Send a launch if it may be, and tell whether it was; else look again in time."""
+        if not path.has_room(launch.descriptor.priority):
+            return False
+        self._wake = cycle + 1
+        if not path.may_send:
+            return False
+        path.send(launch)
+        self.sent.append((cycle, urgent))
         self.launches.append(launch.descriptor)
+        return True
 
     def _is_held(self) -> bool:
         """Tell whether a record that the next low launch is held for was not popped."""
@@ -164,11 +165,11 @@ class MeasuringHost:
         held = self._waits.held_of(number, repetition)
         return any(self._popped[stream] < count for stream, count in held)
 
-    def _wants_low(self, queue: EventQueue) -> bool:
+    def _wants_low(self) -> bool:
+        """Tell whether a low launch is to be sent, room or not."""
         if (self._count and self._done == self._count) or self._low_left == 0:
             return False
-        full = self._ahead is not None and self._low_open >= self._ahead
-        return not full and queue.room(self._next_low.priority)
+        return self._ahead is None or self._low_open < self._ahead
 
 
 def distances(seed: int, mean: float) -> Iterator[int]:

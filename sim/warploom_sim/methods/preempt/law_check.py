@@ -4,26 +4,28 @@
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
 
 import numpy as np
 
-from warploom_golden.preemption.streams.stream_law import SETTLES, StreamLaw
 from warploom_golden.replay.event_tables import Table
 from warploom_golden.replay.machine import block_needs
-from warploom_sim.methods.preempt.port_figures import Blocks, Integers
-from warploom_spec import RESOURCES, Config, Fate, LaunchDescriptor, capacities, timing
+from warploom_sim.methods.preempt.port_figures import (
+    Blocks,
+    Integers,
+    Kills,
+    acceptances,
+    signed,
+)
+from warploom_sim.methods.preempt.stream_law import StreamLaw
+from warploom_spec import RESOURCES, Config, LaunchDescriptor, capacities
 from warploom_spec.queue import Mode
+from warploom_spec.queue_packets import MAX_KILLS
 
-#: The kinds of events that are looked at, beside the blocks'.
-_KINDS: Final = ("sent", "answers", "handed", "ended", "put_back", "kills", "decisions", "warps")
-#: Before every cycle.
-_LONG_AGO: Final = -(1 << 40)
-#: From the first cycle in which a place is free to the cycle in which the record, or the put-back,
-#: of the launch that left it is at its port.
-_LEFT: Final = 2
+#: Launches that make way for a higher priority by a hold, and those that may be killed.
+_MAKE_WAY = (Mode.AUTO, Mode.RESET, Mode.DRAIN)
+_KILLED = (Mode.AUTO, Mode.RESET)
 
 
 @dataclass
@@ -33,11 +35,13 @@ class Verdict:
     Attributes
     ----------
     checked : int
-        Urgent launches that were checked.
+        Urgent launches whose first offer was checked.
     violations : list of str
-        The others, in words.
+        What breaks the law, in words.
     reached : Counter of str
-        Urgent launches whose first offer came in the last cycle that a term allows, by that term.
+        Urgent launches whose first offer was bound by a term, by that term.
+    slack : dict of str to int
+        Of each term how many cycles before its bound it came, at least.
     outside : Counter of str
         Urgent launches that are outside the law, by the reason.
     """
@@ -45,6 +49,7 @@ class Verdict:
     checked: int = 0
     violations: list[str] = field(default_factory=list)
     reached: Counter[str] = field(default_factory=Counter)
+    slack: dict[str, int] = field(default_factory=dict)
     outside: Counter[str] = field(default_factory=Counter)
 
     def add(self, other: "Verdict", name: str) -> None:
@@ -53,26 +58,23 @@ class Verdict:
         self.violations += [f"{name}: {each}" for each in other.violations]
         self.reached += other.reached
         self.outside += other.outside
+        for term, slack in other.slack.items():
+            self.note(term, slack)
+
+    def note(self, term: str, slack: int) -> None:
+        """Note how many cycles before a term's bound something came."""
+        self.slack[term] = min(self.slack.get(term, slack), slack)
 
 
 @dataclass(frozen=True)
-class _Residence:
-    """A launch's stay in a place.
-
-    Attributes
-    ----------
-    ticket : int
-        Its ticket.
-    handed, left : int
-        The cycle of its transfer, and the first one in which its place is free.
-    fate : Fate
-        Why it left.
-    """
+class _Urgent:
+    """An urgent launch: its ticket, its acceptance, its first and last offer, its last report."""
 
     ticket: int
-    handed: int
-    left: int
-    fate: Fate
+    accepted: int
+    first: int
+    last: int
+    done: int
 
 
 class LawCheck:
@@ -81,7 +83,7 @@ class LawCheck:
     Parameters
     ----------
     tables : mapping of str to Table
-        The RTL's events.
+        The events.
     blocks : Blocks
         Its blocks.
     launches : sequence of LaunchDescriptor
@@ -102,72 +104,142 @@ class LawCheck:
     ):
         self._blocks, self._launches, self._config = blocks, launches, config
         self._law = law or StreamLaw(config)
-        self._timing = timing(config)
-        self._tables = {
-            kind: {name: column.astype(np.int64) for name, column in table.items()}
-            for kind, table in tables.items()
-            if kind in _KINDS
-        }
-        self._residences = self._find_residences()
-        self._handed = np.array([each.handed for each in self._residences], np.int64)
-        self._left = np.array([each.left for each in self._residences], np.int64)
+        kinds = ("sent", "decisions", "warps", "starts", "kills")
+        self._tables = {kind: signed(tables[kind]) for kind in kinds}
+        self._accepted = acceptances(signed(tables["ended"]))
+        self._kills = Kills(tables)
+        self._runs = self._kills.runs(blocks)
         self._capacity = np.array(list(capacities(config).values()), np.int64)
         self._needs: dict[int, Integers] = {}
-        seen, nth = np.unique(blocks.ticket, return_index=True)
-        self._starts = dict(zip(seen.tolist(), blocks.offer[nth].tolist(), strict=True))
-        #: The most cycles from a block's offer to the first decision that sees its report.
-        self._longest = self._timing.returns + int((blocks.report - blocks.offer).max(initial=0))
-
-    def _find_residences(self) -> list[_Residence]:
-        """Return all stays in places, in order of their begin."""
-        left: dict[int, list[tuple[int, Fate]]] = {}
-        ended, back = self._tables["ended"], self._tables["put_back"]
-        rows = zip(ended["cycle"].tolist(), ended["ticket"].tolist(), strict=True)
-        for cycle, ticket in rows:
-            left.setdefault(ticket, []).append((cycle - _LEFT, Fate.FINISHED))
-        columns = (back[name].tolist() for name in ("cycle", "ticket", "fate"))
-        for cycle, ticket, fate in zip(*columns, strict=True):
-            left.setdefault(ticket, []).append((cycle - _LEFT, Fate(fate)))
-        found = []
-        handed = self._tables["handed"]
-        for cycle, ticket in zip(handed["cycle"].tolist(), handed["ticket"].tolist(), strict=True):
-            until, fate = min(each for each in left[ticket] if each[0] > cycle)
-            found.append(_Residence(ticket, cycle, until, fate))
-        return found
+        self._longest = int((blocks.report - blocks.offer).max(initial=0))
+        makes_way = [launch.mode in _MAKE_WAY for launch in launches]
+        self._makes_way = np.array(makes_way, bool)[blocks.ticket - 1]
+        self._is_urgent = (self._tables["sent"]["urgent"] == 1)[blocks.ticket - 1]
 
     def run(self) -> Verdict:
         """Check every urgent launch."""
         verdict = Verdict()
-        urgent = (1 + np.flatnonzero(self._tables["sent"]["urgent"])).tolist()
-        accepted = self._tables["answers"]["cycle"] - 1
-        for ticket in urgent:
-            self._check(ticket, int(accepted[ticket - 1]), verdict)
+        for ticket in (1 + np.flatnonzero(self._tables["sent"]["urgent"])).tolist():
+            own = np.flatnonzero(self._blocks.ticket == ticket)
+            offers, reports = self._blocks.offer[own], self._blocks.report[own]
+            urgent = _Urgent(
+                ticket,
+                self._accepted[ticket],
+                int(offers.min()),
+                int(offers.max()),
+                int(reports.max()),
+            )
+            self._check_window(urgent, verdict)
+            self._check_kills(urgent, verdict)
+            self._check_first(urgent, verdict)
         return verdict
 
-    def _check(self, ticket: int, accepted: int, verdict: Verdict) -> None:
-        offered = self._starts[ticket]
+    # --- low blocks ------------------------------------------------------------------------------
+    def _offered(self, first: int, last: int) -> Integers:
+        """Return the blocks that were offered from one cycle to another, both included."""
+        low, high = np.searchsorted(self._blocks.offer, (first, last + 1)).tolist()
+        return np.arange(low, high)
+
+    def _check_window(self, urgent: _Urgent, verdict: Verdict) -> None:
+        """No low block that makes way beyond the window; none between the urgent ones."""
+        bound = urgent.accepted + self._law.window
+        during = self._offered(urgent.accepted + 1, urgent.done)
+        way = during[self._makes_way[during] & ~self._is_urgent[during]]
+        offered = self._blocks.offer[way]
+        if (late := offered[offered > bound]).size:
+            verdict.violations.append(
+                f"launch {urgent.ticket - 1} was accepted in cycle {urgent.accepted}, and a low"
+                f" block was offered {late[-1] - urgent.accepted} cycles later; the law allows"
+                f" {self._law.window}"
+            )
+        elif offered.size:
+            verdict.note("window", bound - int(offered.max()))
+        between = self._offered(urgent.first, urgent.last)
+        if (~self._is_urgent[between]).any():
+            verdict.violations.append(
+                f"a low block was offered between the blocks of launch {urgent.ticket - 1}"
+            )
+
+    def _check_kills(self, urgent: _Urgent, verdict: Verdict) -> None:
+        """Each low run that may be killed, and has blocks out, is killed in time."""
+        bound = urgent.accepted + self._law.kill
+        kills = self._tables["kills"]
+        for ticket, run in self._out(urgent.accepted, bound):
+            if not self._may_kill(ticket, run):
+                continue
+            own = kills["stream"] == self._launches[ticket - 1].stream
+            rises = kills["cycle"][own]
+            nth = int(np.searchsorted(rises, urgent.accepted + 1))
+            rise = int(rises[nth]) if nth < len(rises) else None
+            if rise is None or rise > bound:
+                came = "did not come" if rise is None else f"came {rise - urgent.accepted} later"
+                verdict.violations.append(
+                    f"launch {urgent.ticket - 1} was accepted in cycle {urgent.accepted}, and the"
+                    f" kill of launch {ticket - 1} {came}; the law allows {self._law.kill}"
+                )
+            else:
+                verdict.note("kill", bound - rise)
+
+    def _out(self, accepted: int, bound: int) -> set[tuple[int, int]]:
+        """Return ticket and run of low blocks that were offered up to a cycle and are out after."""
+        near = self._offered(accepted - self._longest, accepted)
+        own = near[(self._blocks.report[near] > bound) & ~self._is_urgent[near]]
+        rows = zip(self._blocks.ticket[own].tolist(), self._runs[own].tolist(), strict=True)
+        return set(rows)
+
+    def _may_kill(self, ticket: int, run: int) -> bool:
+        launch = self._launches[ticket - 1]
+        # Kills stand in order of tickets: those of this launch, before this run.
+        before = run - int(np.searchsorted(self._kills.ticket, ticket))
+        may = launch.mode in _KILLED and bool(launch.idempotent) and self._config.sm_kill
+        return may and before < MAX_KILLS
+
+    # --- the first offer -------------------------------------------------------------------------
+    def _check_first(self, urgent: _Urgent, verdict: Verdict) -> None:
         if self._config.reclaim == "in_order":
             verdict.outside["in_order"] += 1
             return
-        decided = self._decision(offered)
-        if not self._tables["decisions"]["hit"][decided]:
+        decided = self._decision(urgent.first)
+        if decided is not None and not self._tables["decisions"]["hit"][decided]:
             verdict.outside["index_miss"] += 1
             return
         verdict.checked += 1
-        terms = self._terms(ticket, accepted, offered, self._made(decided))
-        bound = max(terms.values())
-        if offered > bound:
-            said = ", ".join(f"{name} {at - accepted}" for name, at in terms.items() if at > 0)
+        terms = dict(self._terms(urgent, decided))
+        name = max(terms, key=lambda term: terms[term])
+        bound = terms[name]
+        if urgent.first > bound:
+            said = ", ".join(f"{term} {at - urgent.accepted}" for term, at in terms.items())
             verdict.violations.append(
-                f"launch {ticket - 1} was accepted in cycle {accepted} and offered"
-                f" {offered - accepted} cycles later; the law allows {bound - accepted} ({said})"
+                f"launch {urgent.ticket - 1} was accepted in cycle {urgent.accepted} and offered"
+                f" {urgent.first - urgent.accepted} cycles later; the law allows"
+                f" {bound - urgent.accepted} ({said})"
             )
-        verdict.reached.update(name for name, at in terms.items() if at == offered == bound)
-        self._check_kill(accepted, verdict)
+            return
+        verdict.reached[name] += 1
+        verdict.note(name, bound - urgent.first)
 
-    def _decision(self, offered: int) -> int:
+    def _decision(self, offered: int) -> int | None:
         """Return the number of the last index decision before an offer: the launch's own."""
-        return int(np.searchsorted(self._tables["decisions"]["cycle"], offered)) - 1
+        if not self._config.makes_indices:
+            return None
+        start = int(np.searchsorted(self._tables["decisions"]["cycle"], offered)) - 1
+        return start
+
+    def _terms(self, urgent: _Urgent, decided: int | None) -> Iterator[tuple[str, int]]:
+        """Yield the last cycle that each term allows for the first offer."""
+        law, accepted = self._law, urgent.accepted
+        yield "idle_launch", accepted + law.idle_launch
+        starts = self._tables["starts"]
+        own = int(np.flatnonzero(starts["ticket"] == urgent.ticket)[0])
+        if own and (before := int(starts["cycle"][own - 1])) >= accepted:
+            yield "next_start", before + law.next_start
+        if decided is not None and (made := self._made(decided)) > accepted:
+            yield "indices_made", made + law.indices_made
+        during = self._offered(accepted, urgent.first - 1)
+        last = int(self._blocks.offer[during].max(initial=accepted))
+        if last > accepted:
+            yield "last_block", last + law.last_block
+        yield "report_to_offer", self._first_room(urgent, last) + law.report_to_offer
 
     def _made(self, decided: int) -> int:
         """Return the cycle in which the last warp of a hit's indices was written."""
@@ -177,179 +249,30 @@ class LawCheck:
         nth = np.flatnonzero(decisions["entry"][misses] == decisions["entry"][decided])[-1]
         return int(warps["cycle"][warps["last"] == 1][nth])
 
-    def _check_kill(self, accepted: int, verdict: Verdict) -> None:
-        """Demand that the first kill level rises in time if a launch in a place was killed."""
-        killed = [each for each in self._standing(accepted) if each.fate is Fate.KILLED]
-        if not killed:
-            return
-        kills = self._tables["kills"]["cycle"]
-        rise = int(kills[np.searchsorted(kills, accepted + 1)])
-        allowed = self._law.kill + all(_is_late(each, accepted) for each in killed)
-        if rise > accepted + allowed:
-            verdict.violations.append(
-                f"a launch was accepted in cycle {accepted}, and the first kill came"
-                f" {rise - accepted} cycles later; the law allows {allowed}"
-            )
-        verdict.reached["kill"] += rise == accepted + allowed
-
-    # --- the terms -------------------------------------------------------------------------------
-    def _standing(self, accepted: int) -> list[_Residence]:
-        """Return the stays in places of launches that the urgent one finds, the older one first."""
-        flag = accepted + 1
-        there = np.flatnonzero((self._handed <= flag) & (self._left > flag))
-        return [self._residences[n] for n in there.tolist()]
-
-    def _of(self, stay: _Residence, until: int = 1 << 60) -> Integers:
-        """Return the blocks of a stay that were offered up to a cycle."""
-        return self._blocks.of(stay.ticket, stay.handed, min(stay.left, until))
-
-    def _terms(self, ticket: int, accepted: int, offered: int, made: int) -> dict[str, int]:
-        """Return the last cycles that each term allows for the first offer.
-
-        ``made`` is the cycle in which the last warp of the launch's indices was written.
-        """
-        law = self._law
-        standing = self._standing(accepted)
-        staying = [each for each in standing if self._stays(each, accepted)]
-        terms = {"idle_launch": accepted + law.idle_launch}
-        back = self._taken_back(accepted)
-        if back:
-            terms["in_flight"] = accepted + law.in_flight + back - 1 + self._ends(accepted)
-        if made > accepted:
-            terms["indices_made"] = made + law.indices_made
-        gone = {}
-        for each in standing:
-            own = self._of(each, 1 << 60 if each in staying else self._stands(each, accepted))
-            last = int(self._blocks.report[own].max(initial=_LONG_AGO))
-            gone[each.ticket] = last
-            blocks = int(np.prod(self._launches[each.ticket - 1].grid))
-            idle = len(standing) > 1 and each not in staying and last < accepted + law.kill
-            if idle and len(own) < blocks:
-                terms["idle_place"] = accepted + law.idle_place + _is_late(each, accepted)
-        if len(standing) > 1:
-            terms["next_launch"] = min(gone.values()) + law.next_launch
-        if not staying:
-            terms["report_to_offer"] = self._rid(standing, accepted) + law.report_to_offer
-            return terms
-        beside = [each for each in staying if len(standing) == 1 or not _is_first(each, gone)]
-        base = max(terms.values())
-        room = self._room(ticket, base, offered, beside)
-        return terms | room
-
-    def _taken_back(self, accepted: int) -> int:
-        """Return how many launches are taken back, from the line or from a place."""
-        back = self._tables["put_back"]
-        low, high = np.searchsorted(back["cycle"], (accepted + 1, accepted + SETTLES + 1))
-        return int((back["fate"][low:high] == Fate.SKIPPED).sum())
-
-    def _ends(self, accepted: int) -> int:
-        """Return how many launches end, finally or put back, while the urgent one's way settles."""
-        back, until = self._tables["put_back"], (accepted, accepted + SETTLES + 1)
-        first, last = np.searchsorted(back["cycle"] - _LEFT, until)
-        unfinished = int((back["fate"][first:last] != Fate.SKIPPED).sum())
-        first, last = np.searchsorted(self._tables["ended"]["cycle"] - _LEFT, until)
-        return unfinished + int(last - first)
-
-    def _stays(self, stay: _Residence, accepted: int) -> bool:
-        """Tell whether a launch keeps its place: it has started, and waits or yields."""
-        mode = self._launches[stay.ticket - 1].mode
-        # The skip is at the dispatcher's port then.
-        skip = accepted + self._law.queue_stop
-        started = len(self._of(stay, skip + self._timing.offer)) > 0
-        return mode in (Mode.WAIT, Mode.YIELD) and started
-
-    def _stands(self, stay: _Residence, accepted: int) -> int:
-        """Return the last cycle in which a block of a launch that is stopped can be offered.
-
-        A block that is decided in the first cycle of the stop stands.
-        """
-        return accepted + self._law.kill + _is_late(stay, accepted) + self._timing.offer
-
-    def _rid(self, standing: Sequence[_Residence], accepted: int) -> int:
-        """Return the first report after which some SM holds no block of the stopped launches."""
-        last = np.full(self._config.sms, _LONG_AGO, np.int64)
-        for each in standing:
-            own = self._of(each, self._stands(each, accepted))
-            np.maximum.at(last, self._blocks.sm[own], self._blocks.report[own])
-        return int(last.min())
-
-    # --- room beside a launch that keeps its place -----------------------------------------------
-    def _room(
-        self, ticket: int, base: int, offered: int, beside: Sequence[_Residence]
-    ) -> dict[str, int]:
-        """Return the terms of the room that launches leave that keep their places.
-
-        ``base`` is the last cycle of the first offer that the other terms allow.
-        """
-        latencies = self._timing
-        handed = base - latencies.first_offer
-        head = base - latencies.offer
-        terms = {}
-        known = head
-        for each in beside:
-            launch = self._launches[each.ticket - 1]
-            own = self._of(each)
-            if launch.mode == Mode.WAIT:
-                last = int(self._blocks.offer[own].max()) - latencies.offer
-                if last + 1 + latencies.change > head:
-                    head = last + 1 + latencies.change
-            most = self._most(ticket), self._most(each.ticket)
-            known = max(known, handed + latencies.fit_table + 2 * most[0] + most[1])
-        terms["last_block"] = head + latencies.offer if head > base - latencies.offer else _LONG_AGO
-        at = self._first_room(ticket, head, known, offered - latencies.offer)
-        name = "fit" if at == known and at > head else "room"
-        terms[name] = at + latencies.offer if at > head else _LONG_AGO
-        return {name: at for name, at in terms.items() if at != _LONG_AGO}
-
     def _need(self, ticket: int) -> Integers:
         launch = self._launches[ticket - 1]
         if launch.code not in self._needs:
             self._needs[launch.code] = np.array(block_needs(launch, self._config), np.int64)
         return self._needs[launch.code]
 
-    def _most(self, ticket: int) -> int:
-        """Return the most blocks of a launch that fit on an empty SM."""
-        need = self._need(ticket)
-        return int((self._capacity[need > 0] // need[need > 0]).min())
+    def _first_room(self, urgent: _Urgent, since: int) -> int:
+        """Return the first report, not before a cycle, after which some SM has room for a block.
 
-    def _first_room(self, ticket: int, head: int, known: int, until: int) -> int:
-        """Return the first cycle in which an SM has room for a launch's first block.
-
-        ``until`` if there is none before it. The launch's first block is the head from ``head`` on;
-        from ``known`` on it may be placed beside blocks of the other launch.
+        The cycle itself if there is room in it.
         """
-        if until <= head:
-            return until
-        blocks, returns = self._blocks, self._timing.returns
-        low, high = np.searchsorted(blocks.offer, (head - self._longest, until + 1))
-        near = low + np.flatnonzero(blocks.report[low:high] + returns > head)
-        need = self._need(ticket)
-        first = until
+        blocks, need = self._blocks, self._need(urgent.ticket)
+        near = self._offered(since - self._longest, since)
+        near = near[blocks.report[near] > since]
+        first = urgent.first
         for sm in range(self._config.sms):
             on = near[blocks.sm[near] == sm]
-            frees = blocks.report[on] + returns
+            on = on[np.argsort(blocks.report[on], kind="stable")]
             needs = np.array([self._need(int(blocks.ticket[n])) for n in on], np.int64)
             needs = needs.reshape(-1, len(RESOURCES))
-            for cycle in sorted({head, head + 1, known, *frees.tolist()}):
-                if not head <= cycle < first:
-                    continue
-                held = (blocks.offer[on] <= cycle) & (frees > cycle)
-                if held.any() and (cycle < known or cycle == head):
-                    continue
-                if (needs[held].sum(axis=0) + need <= self._capacity).all():
-                    first = cycle
-                    break
+            held = needs.sum(axis=0) - np.concatenate(
+                (np.zeros((1, len(RESOURCES)), np.int64), needs.cumsum(axis=0))
+            )
+            fits = np.flatnonzero((held + need <= self._capacity).all(axis=1))
+            at = int(fits[0])
+            first = min(first, since if at == 0 else int(blocks.report[on[at - 1]]))
         return first
-
-
-def _is_late(stay: _Residence, accepted: int) -> bool:
-    """Tell whether a launch was handed over in the flag's first cycle: it is stopped a cycle later.
-
-    ``accepted`` is the urgent launch's.
-    """
-    return stay.handed == accepted + 1
-
-
-def _is_first(stay: _Residence, gone: Mapping[int, int]) -> bool:
-    """Tell whether a launch is the one that is gone first."""
-    return gone[stay.ticket] == min(gone.values())

@@ -1,79 +1,19 @@
-"""One run of a workload through the event model with streams as queues, and its figures."""
+"""One run of a workload through the event model, and its figures."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from warploom_golden.preemption.streams import QueuedModel
-from warploom_golden.preemption.streams.event_log import PutBack
-from warploom_golden.preemption.streams.stream_law import StreamLaw
-from warploom_golden.replay.event_dispatcher import SmBehaviour
+from warploom_golden.replay.event_model import joined
 from warploom_sim.methods.preempt.host import MeasuringHost
+from warploom_sim.methods.preempt.model_events import ModelRun
+from warploom_sim.methods.preempt.port_figures import Blocks, port_run
+from warploom_sim.methods.preempt.runs import Run, Setting
+from warploom_sim.methods.preempt.stream_law import StreamLaw
 from warploom_sim.methods.preempt.workload import Workload
 from warploom_sim.traces.trace_launches import CLOCK_MHZ
-from warploom_spec import Config, Fate, timing
-
-
-@dataclass(frozen=True, kw_only=True)
-class Setting:
-    """The settings that all runs of a measurement share.
-
-    Attributes
-    ----------
-    config : Config
-        The machine.
-    count : int
-        Number of urgent launches in a run.
-    distance : float
-        Mean distance from an urgent launch's end to the next one's arrival, in cycles.
-    seed : int
-        Seed of distances and block lengths.
-    report_time : int
-        Cycles that an SM takes to report a killed block.
-    knee : int or None
-        With contention: warps that an SM runs at full speed. None: without contention.
-    """
-
-    config: Config
-    count: int
-    distance: float
-    seed: int
-    report_time: int
-    knee: int | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Run:
-    """The results of one run.
-
-    Attributes
-    ----------
-    latencies : tuple of int
-        Cycles from each urgent launch's acceptance to its first offer, in order of acceptance. A
-        launch is accepted ``launch_check`` cycles after it was sent.
-    cycles : int
-        Cycle in which the last final record was made.
-    urgent_starts : tuple of int
-        Cycle of each urgent launch's first offer.
-    low_ends : tuple of int
-        Cycle in which each low launch's final record was made.
-    put_back : tuple of PutBack
-        Each time that a low launch left the dispatcher unfinished.
-    lookups : tuple of tuple of int and bool
-        Of each index lookup its cycle, and whether it was a hit.
-    went_on : tuple of int
-        Cycles in which a low launch went on that had started, and then yielded to an urgent one.
-    """
-
-    latencies: tuple[int, ...]
-    cycles: int
-    urgent_starts: tuple[int, ...]
-    low_ends: tuple[int, ...]
-    put_back: tuple[PutBack, ...]
-    lookups: tuple[tuple[int, bool], ...]
-    went_on: tuple[int, ...] = ()
+from warploom_spec import Config
 
 
 def run(
@@ -96,7 +36,21 @@ def run(
     tell : callable
         Called with the number of urgent launches that are done.
     """
-    host = MeasuringHost(
+    host = measuring_host(workload, setting, ahead=ahead, tell=tell)
+    parts = [piece.events for piece in ModelRun(host, setting, lean=True).pieces()]
+    tables = joined(parts).tables
+    return port_run(tables, Blocks(tables))
+
+
+def measuring_host(
+    workload: Workload,
+    setting: Setting,
+    *,
+    ahead: int | None = None,
+    tell: Callable[[int], None] = lambda done: None,
+) -> MeasuringHost:
+    """Return the host of a run; parameters are those of `run`."""
+    return MeasuringHost(
         workload.low,
         workload.urgent,
         count=setting.count,
@@ -105,19 +59,6 @@ def run(
         ahead=ahead,
         tell=tell,
         waits=workload.low_waits,
-    )
-    model = _model(setting)
-    model.run(host)
-    check, log, arrivals = timing(setting.config).launch_check, model.log, host.arrivals
-    starts = {each.ticket: each.cycle for each in log.begins}
-    return Run(
-        latencies=tuple(starts[ticket] - sent - check for ticket, sent in arrivals.items()),
-        cycles=log.records[-1].made,
-        urgent_starts=tuple(starts[ticket] for ticket in arrivals),
-        low_ends=tuple(each.made for each in log.records if each.ticket not in arrivals),
-        put_back=tuple(log.put_back),
-        lookups=tuple((each.cycle, each.hit) for each in log.decisions),
-        went_on=tuple(log.went_on),
     )
 
 
@@ -137,14 +78,8 @@ def low_launches_alone(low: Workload, setting: Setting, ahead: int | None = None
         # One in flight: the order of all launches keeps the waits.
         waits=low.low_waits if ahead != 1 else None,
     )
-    model = _model(setting)
-    model.run(host)
-    return model.log.records[-1].made
-
-
-def _model(setting: Setting) -> QueuedModel:
-    behaviour = SmBehaviour(report_time=setting.report_time)
-    return QueuedModel(setting.config, sm=behaviour, seed=setting.seed, knee=setting.knee)
+    *_, last = ModelRun(host, setting, lean=True).pieces()
+    return int(last.events.tables["ended"]["cycle"][-1])
 
 
 def summary(latencies: Sequence[int]) -> dict[str, Any]:
@@ -175,18 +110,14 @@ def costs(done: Run, until: int) -> dict[str, int]:
     until : int
         The last cycle that counts.
     """
-    put_back = [each for each in done.put_back if each.cycle <= until]
-    counted = {fate: [each for each in put_back if each.fate is fate] for fate in Fate}
-    killed = counted[Fate.KILLED]
+    killed = [each for each in done.killed if each.cycle <= until]
     hits = [hit for cycle, hit in done.lookups if cycle <= until]
     return {
         "urgent_started": sum(cycle <= until for cycle in done.urgent_starts),
         "low_finished_in_the_same_cycles": sum(cycle <= until for cycle in done.low_ends),
         "kills": len(killed),
-        "drains": len(counted[Fate.DRAINED]),
-        "skips": len(counted[Fate.SKIPPED]),
-        "yields": sum(cycle <= until for cycle in done.went_on),
-        "blocks_run_again": sum(each.offered for each in killed),
+        "went_on": sum(cycle <= until for cycle in done.went_on),
+        "blocks_run_again": sum(each.blocks for each in killed),
         "cycles_thrown_away": sum(each.held for each in killed),
         "index_hits": sum(hits),
         "index_misses": len(hits) - sum(hits),
@@ -199,12 +130,4 @@ def bounds(config: Config) -> dict[str, int]:
     ``docs/preemption/preemption.md`` derives the bound in *How long it takes*.
     """
     law = StreamLaw(config)
-    return {
-        "kill": law.kill,
-        "idle_launch": law.idle_launch,
-        "in_flight": law.in_flight,
-        "report_to_offer": law.report_to_offer,
-        "next_launch": law.next_launch,
-        "idle_place": law.idle_place,
-        "indices_made": law.indices_made,
-    }
+    return {name: getattr(law, name) for name in StreamLaw.TERMS}

@@ -12,15 +12,14 @@ import click
 
 from warploom_golden.replay import event_model
 from warploom_golden.replay.event_tables import Table
-from warploom_golden.replay.gains import line_cycles
 from warploom_sim.cosim import simulators
 from warploom_sim.json_file import write_json
 from warploom_sim.methods.preempt import measure, preempt_report, xsched
 from warploom_sim.methods.preempt.bench.preempt_bench_build import SIMULATOR
 from warploom_sim.methods.preempt.early_starts import early_starts
-from warploom_sim.methods.preempt.measure import Run, Setting
 from warploom_sim.methods.preempt.plot import draw_latencies
 from warploom_sim.methods.preempt.rtl_measurement import measure_rtl
+from warploom_sim.methods.preempt.runs import Run, Setting
 from warploom_sim.methods.preempt.workload import (
     MODES,
     Workload,
@@ -343,13 +342,11 @@ def _figures(options: PreemptOptions) -> dict[str, Any]:
 
 
 def _without_urgent(workload: Workload, setting: Setting) -> dict[str, Any]:
-    """Return the cycles of the low launches alone: with the queue, without it, and synchronous."""
+    """Return the cycles of the low launches alone, and with one of them at a time."""
     cycles = measure.low_launches_alone(workload, setting)
     synchronous = measure.low_launches_alone(workload, setting, ahead=1)
-    line = line_cycles(workload.low, setting.config, setting.seed, setting.knee)
     return {
         "cycles": cycles,
-        "cycles_without_queue": line,
         "cycles_synchronous": synchronous,
         "synchronous_slowdown": round(synchronous / cycles - 1, 6),
     }

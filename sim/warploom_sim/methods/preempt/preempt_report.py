@@ -9,6 +9,7 @@ from rich.table import Table
 
 from warploom_sim.methods import WITHOUT_CONTENTION
 from warploom_sim.methods.preempt.published import PUBLISHED, SOURCES
+from warploom_sim.methods.preempt.stream_law import StreamLaw
 
 #: Figures of a run, with the headings of their columns.
 _LATENCY: Final = {"median": "median", "p99": "p99", "max": "max"}
@@ -16,23 +17,11 @@ _COSTS: Final = {
     "low_finished_in_the_same_cycles": "low launches finished",
     "urgent_started": "urgent launches started",
     "kills": "kills",
-    "drains": "drains",
-    "skips": "skips",
-    "yields": "yields",
+    "went_on": "went on after urgent blocks",
     "blocks_run_again": "blocks run again",
     "cycles_thrown_away": "slot cycles thrown away",
     "index_misses": "index misses",
 }
-#: The law's terms that have a number of cycles, in order.
-_TERMS: Final = (
-    "kill",
-    "idle_launch",
-    "in_flight",
-    "report_to_offer",
-    "next_launch",
-    "idle_place",
-    "indices_made",
-)
 
 
 def show(console: Console, figures: Mapping[str, Any]) -> None:
@@ -66,9 +55,10 @@ def show_rtl(console: Console, figures: Mapping[str, Any]) -> None:
         _latencies(console, figures)
         _costs(console, figures)
     law = figures["law"]
-    table = _table("the law's term", "cycles", "urgent launches that took all of it", title="law")
-    for name in dict.fromkeys((*_TERMS, *law["reached"])):
-        table.add_row(name, str(law.get(name, "")), f"{law['reached'].get(name, 0):,}")
+    table = _table("the law's term", "cycles", "urgent launches bound by it", "slack", title="law")
+    for name in StreamLaw.TERMS:
+        bound, slack = law["reached"].get(name, 0), law["slack"].get(name, "")
+        table.add_row(name, str(law[name]), f"{bound:,}", str(slack))
     console.print(table)
     outside = ", ".join(f"{count:,} {name}" for name, count in law["outside"].items())
     lines = [
@@ -105,8 +95,8 @@ def _costs(console: Console, figures: Mapping[str, Any]) -> None:
 def _normal(console: Console, figures: Mapping[str, Any]) -> None:
     normal = figures["normal"]
     console.print(
-        f"low launches alone, once: {normal['cycles']:,} cycles; without the kernel queue"
-        f" {normal['cycles_without_queue']:,}; one in flight {normal['cycles_synchronous']:,}"
+        f"low launches alone, once: {normal['cycles']:,} cycles; one in flight"
+        f" {normal['cycles_synchronous']:,}"
         f" ({normal['synchronous_slowdown']:.2%} more)",
         highlight=False,
         soft_wrap=True,

@@ -4,16 +4,17 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from warploom_golden.preemption.streams.stream_law import StreamLaw
 from warploom_golden.replay.event_tables import Table
 from warploom_sim.build_cache import where_built
 from warploom_sim.methods.preempt import measure
 from warploom_sim.methods.preempt.bench import preempt_bench_build
 from warploom_sim.methods.preempt.law_check import LawCheck, Verdict
-from warploom_sim.methods.preempt.measure import Run, Setting
 from warploom_sim.methods.preempt.port_figures import Blocks, port_run
 from warploom_sim.methods.preempt.rtl_run import RtlRun, run_all, run_folder
+from warploom_sim.methods.preempt.run_ledger import RunLedger
+from warploom_sim.methods.preempt.runs import Run, Setting
 from warploom_sim.methods.preempt.sent_demands import shortfalls
+from warploom_sim.methods.preempt.stream_law import StreamLaw
 from warploom_sim.methods.preempt.workload import Workload
 from warploom_sim.replay.event_comparison import Mismatch
 from warploom_sim.screen import progress_bar, working
@@ -72,7 +73,7 @@ def measure_rtl(
             mismatches += done.comparison.mismatches
             wrong = _problems(name, done, folder)
             if not wrong:
-                launches = _launches(done.events["sent"], workloads[name])
+                launches = launches_sent(done.events["sent"], workloads[name])
                 compared_here = done.comparison.compared
                 short = shortfalls(compared_here, done.events, launches, setting)
                 wrong = [f"{name}: {each}" for each in short[:_TOLD]]
@@ -90,6 +91,7 @@ def measure_rtl(
         "violations": len(verdict.violations),
         "checked": verdict.checked,
         "reached": dict(sorted(verdict.reached.items())),
+        "slack": verdict.slack,
         "outside": dict(sorted(verdict.outside.items())),
     }
     figures = {
@@ -121,12 +123,13 @@ def judge(
         The law's numbers; None: those of the configuration.
     """
     blocks = Blocks(events)
-    launches = _launches(events["sent"], workload)
+    launches = launches_sent(events["sent"], workload)
     verdict = LawCheck(events, blocks, launches, setting.config, law).run()
-    return port_run(events, blocks, setting.config), verdict
+    verdict.violations += RunLedger(events, blocks, launches, setting.config).check(workload)
+    return port_run(events, blocks), verdict
 
 
-def _launches(sent: Table, workload: Workload) -> list[LaunchDescriptor]:
+def launches_sent(sent: Table, workload: Workload) -> list[LaunchDescriptor]:
     """Return the launches that were sent, in order."""
     sides = {False: workload.low, True: workload.urgent}
     counts = {False: 0, True: 0}

@@ -12,17 +12,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from warploom_golden.preemption.streams import EventQueue
 from warploom_golden.replay.event_constants import NEVER
 from warploom_golden.replay.event_tables import Table
+from warploom_golden.replay.residents.ports import SleepingQueue
 from warploom_sim.build_cache import build_root
 from warploom_sim.cosim import simulators
 from warploom_sim.failure import ProgramError
 from warploom_sim.kept_folders import hold, release_folder, remove_old
 from warploom_sim.methods.preempt.bench.preempt_bench_build import SIMULATOR
 from warploom_sim.methods.preempt.bench_files import BenchEvents, write_inputs
-from warploom_sim.methods.preempt.measure import Setting
+from warploom_sim.methods.preempt.measure import measuring_host
 from warploom_sim.methods.preempt.model_events import ModelRun
+from warploom_sim.methods.preempt.runs import Setting
 from warploom_sim.methods.preempt.workload import Workload
 from warploom_sim.replay.event_comparison import Comparing, Comparison
 from warploom_sim.replay.simulation_run import LOG, failure
@@ -184,7 +185,7 @@ def run_all(
     setting: Setting,
     folder: Path,
     tell: Callable[[str, int], None],
-    queue: type[EventQueue] = EventQueue,
+    queue: type[SleepingQueue] = SleepingQueue,
 ) -> Iterator[tuple[str, RtlRun]]:
     """Run workloads on the RTL and in the model; yield what came of each, in their order.
 
@@ -192,7 +193,7 @@ def run_all(
     ----------
     program, workloads, setting, folder, tell
         As for `RtlRuns`.
-    queue : type of EventQueue
+    queue : type of SleepingQueue
         The model's queue: a test gives one that breaks a rule.
 
     Raises
@@ -205,13 +206,17 @@ def run_all(
         stack.callback(runs.stop_all)
         for name, workload in workloads.items():
             runs.poll()
-            make = functools.partial(ModelRun, workload, setting, queue)
+            make = functools.partial(_model_run, workload, setting, queue)
             done = _follow(name, runs, make, BenchEvents(runs.folder(name), setting.config))
             if done.comparison.mismatches or done.stopped:
                 (folder / _KEEP).touch()
             else:
                 shutil.rmtree(runs.folder(name), ignore_errors=True)
             yield name, done
+
+
+def _model_run(workload: Workload, setting: Setting, queue: type[SleepingQueue]) -> ModelRun:
+    return ModelRun(measuring_host(workload, setting), setting, queue)
 
 
 def _follow(

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from warploom_golden.replay.event_tables import Table
-from warploom_sim.methods.preempt.measure import Setting
+from warploom_sim.methods.preempt.runs import Setting
 from warploom_sim.replay import expected
 from warploom_sim.replay.replay_checks import short_launches
 from warploom_spec import LaunchDescriptor
@@ -36,7 +36,7 @@ def shortfalls(
     """
     demanded = expected.count(launches, setting.config, in_order=False)
     # A launch that is killed and runs again has more of some.
-    least = demanded.events() | dict.fromkeys(("sent", "handed", *_ONCE), len(launches))
+    least = demanded.events() | dict.fromkeys(("sent", "starts", *_ONCE), len(launches))
     problems = _sent(events["sent"], setting.count)
     problems += [
         f"{kind}: {compared.get(kind, 0):,} compared, but the launches sent demand at least {n:,}"

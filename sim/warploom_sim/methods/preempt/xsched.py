@@ -7,7 +7,8 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, Final
 
-from warploom_sim.methods.preempt.measure import Setting, run, summary
+from warploom_sim.methods.preempt.measure import run, summary
+from warploom_sim.methods.preempt.runs import Setting
 from warploom_sim.methods.preempt.workload import LOW_PRIORITY, URGENT_PRIORITY, Workload
 from warploom_sim.traces.trace_launches import CLOCK_MHZ
 from warploom_spec import Config, LaunchDescriptor, capacities

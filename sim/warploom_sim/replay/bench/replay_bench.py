@@ -11,6 +11,7 @@ from typing import Final
 from warploom_sim.replay import replay_waves
 from warploom_sim.replay.bench.axi_bench import axi_host
 from warploom_sim.replay.bench.connect import connect
+from warploom_sim.replay.bench.final_records import RECORD_ENDS, record_fields, record_parts
 from warploom_sim.replay.bench.index_read_bench import index_readers
 from warploom_sim.replay.bench.instances import (
     Port,
@@ -39,7 +40,6 @@ from warploom_sim.replay.bench.records import (
 from warploom_sim.replay.replay_waves import RESET_CYCLES
 from warploom_spec import Config, Packet, layouts, queue_packets, timing
 from warploom_spec.resident_packets import record_word
-from warploom_spec.word_layout import WORD_BITS
 
 #: Module name of the Verilog in the middle, by who sends the launches: a source into
 #: LaunchPath, or a host in front of FrontEnd.
@@ -187,7 +187,7 @@ def _events(config: Config, host: str) -> dict[str, list[tuple[str, str]]]:
         "done": [("done_valid", "done")],
         "warps": [("written_valid", "written")],
         "words": [("(|offer & words != stood)", "words")],
-        "ended": [("word_last", _record(config))],
+        "ended": [(RECORD_ENDS, record_fields(config))],
         "errors": [
             (condition, f"{content}, 16'd{source}")
             for source, port in enumerate(("dispatch_error", "index_error"))
@@ -212,34 +212,13 @@ def _pulse(config: Config, port: str) -> tuple[str, str]:
     return f"{port}[0]", f"{port}[{make[port](config).bits - 1}:1]"
 
 
-def _record(config: Config) -> str:
-    """Return the fields of a final record, the first one lowest, of the words that came."""
-    layout = queue_packets.final_record_words(config).by_name
-    fields = [layout[field.name] for field in queue_packets.final_record(config).fields[1:]]
-    parts = (f"came[{WORD_BITS * field.word + field.low} +: {field.bits}]" for field in fields)
-    return ", ".join(reversed(list(parts)))
-
-
-def _words_of_records(config: Config) -> Iterator[str]:
-    """Join the words of a final record: in the cycle of its last word all are there."""
-    packet = record_word(config)
-    bits = WORD_BITS * queue_packets.FINAL_RECORD_WORDS
-    number, data = (part("record", packet, name) for name in ("word", "data"))
-    yield f"  wire word_last = record[0] & {part('record', packet, 'last')};"
-    yield f"  reg [{bits - 1}:0] kept;"
-    yield "  initial kept = 0;"
-    yield f"  wire [{bits - 1}:0] came ="
-    yield f"    kept | ({bits}'d0 | (record[0] ? {data} : 0)) << {WORD_BITS} * {number};"
-    yield "  always @(posedge clk) if (!rst) kept <= word_last ? 0 : came;"
-
-
 def _recorder(config: Config, host: str) -> Iterator[str]:
     """Write and count every event in the cycle in which it stands at its port; then stop."""
     events, packets = _events(config, host), _packets(config, host)
     # The launch words of the offer before.
     yield f"  reg {_range(layouts.launch_words(config).bits)}stood;"
     yield "  initial stood = 0;"
-    yield from _words_of_records(config)
+    yield from record_parts(config)
     yield "  always @(posedge clk) if (!rst) begin"
     for kind, packet in packets.items():
         for condition, content in events[kind]:
@@ -311,7 +290,7 @@ def _stop(config: Config, host: str) -> Iterator[str]:
     yield "    if (|offer) begin quiet <= 0; offers <= offers + 1; end"
     yield "    if (answer[0]) answers <= answers + 1;"
     yield "    if (answer[0] && answer[32:1] != 0) accepted <= accepted + 1;"
-    yield "    if (word_last) finals <= finals + 1;"
+    yield f"    if ({RECORD_ENDS}) finals <= finals + 1;"
     settled = "host_done" if host == "axi" else "answers == launches"
     yield f"    if ({settled} && finals == accepted) begin"
     yield "      rest <= rest + 1;"

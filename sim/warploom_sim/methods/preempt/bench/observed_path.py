@@ -1,22 +1,18 @@
 """LaunchPath with what a measurement looks at inside it, beside its ports."""
 
-from typing import Any, Final
+from typing import Any
 
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import Out
 
-from warploom.launch.launch_path import LaunchPath
 from warploom.lib.axil_pins import hand_through
+from warploom_sim.replay.bench.observed import ObservedPath
 from warploom_spec import Config
-from warploom_spec.layouts import PLACES, STOP_BITS, TICKET_BITS
-
-#: Fields of a launch on its way to the dispatcher that are seen, beside its ticket.
-STARTS: Final = ("start_x", "start_y", "start_z")
 
 
-class ObservedPath(wiring.Component):
-    """Show what LaunchPath's queue gives to its dispatcher.
+class ObservedLevels(wiring.Component):
+    """Show what LaunchPath's queue tells its dispatcher: starts, and which streams are held.
 
     Parameters
     ----------
@@ -25,29 +21,16 @@ class ObservedPath(wiring.Component):
 
     Attributes
     ----------
-    handed__valid : Out(1)
-        1 in the cycles in which a launch transfers to the dispatcher.
-    handed__ticket, handed__start_x, handed__start_y, handed__start_z : Out
-        Its ticket, and the block that it begins with.
-    stopped__0, stopped__1 : Out(STOP_BITS)
-        The stop of each place.
+    holds, stops : Out
+        The queue's levels, a bit each stream.
+    started, started_valid, ... : Out
+        What `ObservedPath` shows, and LaunchPath's ports.
     """
 
-    handed__valid: Signal
-    handed__ticket: Signal
-
     def __init__(self, config: Config) -> None:
-        self._core = core = LaunchPath(config)
-        starts = dict(zip(STARTS, config.grid_bits, strict=True))
-        super().__init__(
-            {
-                **dict(core.signature.members.items()),
-                "handed__valid": Out(1),
-                "handed__ticket": Out(TICKET_BITS),
-                **{f"handed__{name}": Out(bits) for name, bits in starts.items()},
-                **{f"stopped__{place}": Out(STOP_BITS) for place in range(PLACES)},
-            }
-        )
+        self._core = core = ObservedPath(config)
+        levels = dict.fromkeys(("holds", "stops"), Out(1 << config.stream_bits))
+        super().__init__({**dict(core.signature.members.items()), **levels})
 
     def elaborate(self, platform: object) -> Module:
         """Build the core and hand its ports through."""
@@ -56,12 +39,7 @@ class ObservedPath(wiring.Component):
         m.submodules.core = self._core
         for name in self._core.signature.members:
             hand_through(m, self, self._core, name)
-        queue: Any = self._core._queue
-        launch: Any = queue.launch
-        m.d.comb += [
-            self.handed__valid.eq(launch.valid & launch.ready),
-            self.handed__ticket.eq(launch.payload.ticket),
-            *(getattr(self, f"handed__{name}").eq(launch.payload[name]) for name in STARTS),
-            *(getattr(self, f"stopped__{k}").eq(queue.stop[f"place{k}"]) for k in range(PLACES)),
-        ]
+        queue: Any = self._core._path._queue
+        ports: Any = self
+        m.d.comb += [ports.holds.eq(queue.hold), ports.stops.eq(queue.stop)]
         return m

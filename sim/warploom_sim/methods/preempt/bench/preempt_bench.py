@@ -7,10 +7,17 @@ that counts them. The bench stops by itself.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from warploom_sim.methods.preempt.bench.observed_path import STARTS
 from warploom_sim.methods.preempt.workload import LOW_PRIORITY, URGENT_PRIORITY
 from warploom_sim.replay.bench.connect import connect
-from warploom_sim.replay.bench.instances import Port, hardware, sm_core
+from warploom_sim.replay.bench.final_records import RECORD_ENDS, record_fields, record_parts
+from warploom_sim.replay.bench.instances import (
+    Port,
+    hardware,
+    offered,
+    part,
+    reported,
+    sm_core,
+)
 from warploom_sim.replay.bench.records import (
     CLOSED,
     FINISHED,
@@ -20,12 +27,13 @@ from warploom_sim.replay.bench.records import (
     record_words,
 )
 from warploom_spec import Config, Field, Packet, layouts, queue_packets
-from warploom_spec.layouts import PLACES, STOP_BITS, TICKET_BITS
+from warploom_spec.layouts import TICKET_BITS
+from warploom_spec.resident_packets import record_word
 
 #: Name of the Verilog module in the middle.
-DUT: Final = "observed_path"
+DUT: Final = "observed_levels"
 #: Ports that the bench drives; the other inputs are idle, and ready.
-_DRIVEN: Final = ("launch__", "report__", "pop")
+_DRIVEN: Final = ("launch__", "report__")
 #: Knee of a run without contention: above every number of warps.
 NO_KNEE: Final = (1 << 31) - 1
 #: Cycles under reset before cycle 0.
@@ -33,33 +41,19 @@ _RESET_CYCLES: Final = 4
 #: Cycles that a run goes on after its last record.
 _REST: Final = 64
 _CYCLE: Final = Field("cycle", 64, "cycle in which it stands at the port")
-_PLACE: Final = Field("place", 16, "resident place")
 
 
 def event_packets(config: Config) -> dict[str, Packet]:
     """Return the layout of each event file's records, by the kind of event."""
-    replay = record_packets(config)
-    starts = zip(STARTS, config.grid_bits, strict=True)
-    # Of pulses without the pulse's own bit.
+    streams = 1 << config.stream_bits
     fields: dict[str, tuple[Field, ...]] = {
         "sent": (Field("urgent", 1, "1: an urgent launch"),),
         "pops": (Field("ticket", TICKET_BITS, "ticket of the record"),),
-        "handed": (
-            Field("ticket", TICKET_BITS, "ticket"),
-            *(Field(name, bits, "first block to place") for name, bits in starts),
-        ),
-        "stops": (_PLACE, Field("stop", STOP_BITS, "1 drain, 2 kill, 3 skip")),
-        "kills": (_PLACE,),
-        "answers": queue_packets.queue_answer(config).fields[1:],
-        "put_back": queue_packets.put_back(config).fields[1:],
-        "timeline": queue_packets.timeline_step(config).fields[1:],
-        "ended": queue_packets.final_record(config).fields[1:],
-        # No port says whose decision it is.
-        "decisions": layouts.index_decision(config).fields,
+        "levels": tuple(Field(name, streams, "a bit each stream") for name in ("hold", "stop")),
+        "kills": (Field("stream", 16, "stream whose kill rises"),),
     }
-    kinds = ("done", "warps", "words", "offers", "reports", "errors")
     made = {kind: Packet(kind, (_CYCLE, *rest)) for kind, rest in fields.items()}
-    return made | {kind: replay[kind] for kind in kinds}
+    return made | record_packets(config)
 
 
 def end_packet() -> Packet:
@@ -74,7 +68,7 @@ def bench_text(ports: Sequence[Port], config: Config) -> str:
     Parameters
     ----------
     ports : sequence of Port
-        ``ObservedPath``'s, without clock and reset.
+        ``ObservedLevels``', without clock and reset.
     config : Config
         What it was generated from.
     """
@@ -115,17 +109,15 @@ def _head(ports: Sequence[Port], config: Config) -> Iterator[str]:
 
 
 def _host(config: Config) -> Iterator[str]:
-    ports = {name: name for name in ("clk", "rst", "cycle", "pop")}
-    ports |= {
-        "low_room": f"room[{LOW_PRIORITY}]",
-        "urgent_room": f"room[{URGENT_PRIORITY}]",
-        "oldest": f"oldest[{TICKET_BITS - 1}:0]",
-        "valid": "launch__valid",
-        "urgent": "sends_urgent",
-        "payload": "launch__payload",
-        "done": "host_done",
-    }
-    yield "  wire sends_urgent, host_done;"
+    word = record_word(config)
+    ports = {name: name for name in ("clk", "rst", "cycle", "records_left")}
+    ports |= {f"{name}_room": f"room[{k}]" for name, k in _PRIORITIES.items()}
+    ports |= {name: f"launch__{name}" for name in ("valid", "ready", "payload")}
+    ports |= {"word_valid": "record[0]", "pop": "host_pops", "ticket": "popped_ticket"}
+    ports |= {f"word_{name}": part("record", word, name) for name in ("last", "word", "data")}
+    ports |= {"urgent": "sends_urgent", "done": "host_done"}
+    yield "  wire sends_urgent, host_done, host_pops;"
+    yield f"  wire [{TICKET_BITS - 1}:0] popped_ticket;"
     packet = queue_packets.queued_launch(config)
     parameters = {
         "BITS": packet.bits,
@@ -139,6 +131,9 @@ def _host(config: Config) -> Iterator[str]:
     yield f"  preempt_host #({connect(parameters)}) host ({connect(ports)});"
 
 
+_PRIORITIES: Final = {"low": LOW_PRIORITY, "urgent": URGENT_PRIORITY}
+
+
 def _events(config: Config) -> dict[str, list[tuple[str, str]]]:
     """Return what makes an event of each kind, and what is written of it.
 
@@ -148,39 +143,41 @@ def _events(config: Config) -> dict[str, list[tuple[str, str]]]:
     def pulse(port: str, packet: Packet, *more: str) -> tuple[str, str]:
         return f"{port}[0]", ", ".join((f"{port}[{packet.bits - 1}:1]", *more))
 
-    handed = ", ".join(f"handed__{name}" for name in (*reversed(STARTS), "ticket"))
-    places = range(PLACES)
+    streams, sms = range(1 << config.stream_bits), range(config.sms)
     error = layouts.error_record(config)
     errors = ("dispatch_error", "index_error")
     return {
-        "sent": [("launch__valid", "sends_urgent")],
-        "pops": [("pop", f"oldest[{TICKET_BITS - 1}:0]")],
-        "handed": [("handed__valid", handed)],
-        "stops": [(f"(stopped__{k} != 0)", f"stopped__{k}, 16'd{k}") for k in places],
-        "kills": [(f"(kill[{k}] & !killed[{k}])", f"16'd{k}") for k in places],
+        "sent": [("(launch__valid & launch__ready)", "sends_urgent")],
+        "pops": [("host_pops", "popped_ticket")],
+        "levels": [("({stops, holds} != levels)", "stops, holds")],
+        "kills": [(f"(kill[{k}] & !killing[{k}])", f"16'd{k}") for k in streams],
         "answers": [pulse("answer", queue_packets.queue_answer(config))],
-        "put_back": [pulse("put_back", queue_packets.put_back(config))],
+        "starts": [("started_valid", "started")],
+        "killed": [pulse("killed", queue_packets.queue_stream(config))],
         "timeline": [pulse("timeline", queue_packets.timeline_step(config))],
-        "ended": [pulse("record", queue_packets.final_record(config))],
+        "ended": [(RECORD_ENDS, record_fields(config))],
         "decisions": [("decided_valid", "decided")],
         "done": [("done_valid", "done")],
         "warps": [("written_valid", "written")],
-        "words": [(f"(words__{k} != stood_{k})", f"words__{k}, 16'd{k}") for k in places],
+        "words": [("(|offer & words != stood)", "words")],
         "errors": [pulse(port, error, f"16'd{number}") for number, port in enumerate(errors)],
-        "offers": [(f"offer__{sm}__valid", "") for sm in range(config.sms)],
-        "reports": [(f"report__{sm}__valid", "") for sm in range(config.sms)],
+        "offers": [(offered(sm, config), "") for sm in sms],
+        "reports": [(reported(sm), "") for sm in sms],
     }
 
 
 def _recorder(config: Config) -> Iterator[str]:
     """Write and count every event in the cycle in which it stands at its port; then stop."""
     events, packets = _events(config), event_packets(config)
+    streams = 1 << config.stream_bits
     counts = [f"count_{kind}" for kind in packets]
-    stood = [f"stood_{k}" for k in range(PLACES)]
     yield f"  reg [63:0] {', '.join(counts)};"
-    yield f"  reg [{PLACES - 1}:0] killed;"
-    yield f"  reg [{layouts.launch_words(config).bits - 1}:0] {', '.join(stood)};"
-    yield f"  initial begin killed = 0; {' '.join(f'{name} = 0;' for name in counts + stood)} end"
+    yield f"  reg [{streams - 1}:0] killing;"
+    yield f"  reg [{2 * streams - 1}:0] levels;"
+    yield f"  reg [{layouts.launch_words(config).bits - 1}:0] stood;"
+    begins = " ".join(f"{name} = 0;" for name in ("killing", "levels", "stood", *counts))
+    yield f"  initial begin {begins} end"
+    yield from record_parts(config)
     yield from _stop(packets)
     yield "  always @(posedge clk) if (!rst) begin"
     for kind, packet in packets.items():
@@ -191,10 +188,10 @@ def _recorder(config: Config) -> Iterator[str]:
         yield f"    if ({' | '.join(conditions)})"
         yield f"      count_{kind} = count_{kind} + {' + '.join(conditions)};"
     # Whoever shows the progress counts these.
-    yield "    if (launch__valid && sends_urgent) $fflush(file_sent);"
-    yield "    killed <= kill;"
-    for place, name in enumerate(stood):
-        yield f"    {name} <= words__{place};"
+    yield "    if (launch__valid && launch__ready && sends_urgent) $fflush(file_sent);"
+    yield "    killing <= kill;"
+    yield "    levels <= {stops, holds};"
+    yield "    if (|offer) stood <= words;"
     moving = ("answers", "ended", "offers", "reports")
     moves = " | ".join(condition for kind in moving for condition, _ in events[kind])
     yield f"    quiet <= {moves} ? 0 : quiet + 1;"

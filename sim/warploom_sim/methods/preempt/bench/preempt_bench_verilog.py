@@ -10,7 +10,7 @@ from pathlib import Path
 
 from amaranth.hdl import Shape
 
-from warploom_sim.methods.preempt.bench.observed_path import ObservedPath
+from warploom_sim.methods.preempt.bench.observed_path import ObservedLevels
 from warploom_sim.methods.preempt.bench.preempt_bench import DUT, bench_text
 from warploom_sim.replay.model_run import config_of
 from warploom_sim.verilog import shared_modules
@@ -21,7 +21,7 @@ from warploom_spec import Config, WarploomError
 
 def write(config: Config, folder: Path) -> None:
     """Write the hardware, and ``bench.v``."""
-    component = ObservedPath(config)
+    component = ObservedLevels(config)
     named = [
         (name, direction, Shape.cast(shape).width) for name, direction, shape in ports(component)
     ]

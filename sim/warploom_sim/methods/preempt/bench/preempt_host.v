@@ -1,6 +1,7 @@
 // The host of docs/preemption/preemption.md: it keeps the low priority filled, and sends urgent
-// launches one at a time, each a distance after the pop of the record of the one before. It pops a
-// record when `oldest` shows it. It sees the ports of the hardware alone.
+// launches one at a time, each a distance after the pop of the record of the one before. A record
+// is popped in the cycle after its last word: the bench's `pop` is always 1. The host sees the ports
+// of the hardware alone.
 //
 // Launches are read from two files one by one, a line each; at its end a file begins again. Each
 // urgent launch takes a distance from a third one. A line of low launches, hexadecimal: the launch
@@ -24,13 +25,20 @@ module preempt_host #(
     // Of each side's priority: a launch that is sent in this cycle finds room.
     input low_room,
     input urgent_room,
-    // Ticket of the record that is shown; 0: none is.
-    input [31:0] oldest,
+    input records_left,
+    // A word of a record.
+    input word_valid,
+    input word_last,
+    input [2:0] word_word,
+    input [31:0] word_data,
+    input ready,
     output valid,
     // The launch that is sent is an urgent one.
     output urgent,
     output [BITS-1:0] payload,
-    output pop,
+    // A record is popped, and its ticket.
+    output reg pop,
+    output reg [31:0] ticket,
     // All urgent launches have ended, and all other launches that were sent.
     output done
 );
@@ -54,15 +62,12 @@ module preempt_host #(
   reg [STREAM_BITS-1:0] stream;
   reg [31:0] count, ended, sent, records, awaited;
   reg [63:0] arrives, distance;
-  // A record was popped in the cycle before: `oldest` still shows it.
-  reg popped;
 
-  assign pop = !popped && oldest != 0;
-  wire urgent_ends = pop && oldest == awaited;
+  wire urgent_ends = pop && ticket == awaited;
   wire due = arrives <= cycle;
   wire over = ended + urgent_ends == count;
   assign urgent = due;
-  assign valid = !rst && (due ? urgent_room : low_room && !over && !held);
+  assign valid = !rst && records_left && (due ? urgent_room : low_room && !over && !held);
   assign payload = due ? urgent_launch : low_launch;
   assign done = ended == count && records == sent;
 
@@ -109,7 +114,7 @@ module preempt_host #(
   endtask
 
   initial begin
-    {ended, sent, records, awaited, popped, held} = 0;
+    {ended, sent, records, awaited, pop, ticket, held} = 0;
     for (k = 0; k < STREAMS; k = k + 1) {past[k], sent_in[k], popped_in[k]} = 0;
     if (!$value$plusargs("arrivals=%d", count)) count = 0;
     low_file = $fopen("low.hex", "r");
@@ -123,11 +128,12 @@ module preempt_host #(
 
   always @(posedge clk)
     if (!rst) begin
-      popped <= pop;
+      pop <= word_valid && word_last;
+      if (word_valid && word_word == 0) ticket <= word_data;
       records <= records + pop;
       for (k = 0; k < STREAMS; k = k + 1)
         if (pop && popped_in[k] != sent_in[k]
-            && tickets[{k[STREAM_BITS-1:0], popped_in[k][OPEN_BITS-1:0]}] == oldest)
+            && tickets[{k[STREAM_BITS-1:0], popped_in[k][OPEN_BITS-1:0]}] == ticket)
           popped_in[k] = popped_in[k] + 1;
       if (urgent_ends) begin
         ended <= ended + 1;
@@ -136,7 +142,7 @@ module preempt_host #(
         found = $fscanf(distances, "%d", distance);
         arrives <= found == 1 ? cycle + 1 + distance : NEVER;
       end
-      if (valid) begin
+      if (valid && ready) begin
         sent <= sent + 1;
         if (urgent) begin
           awaited <= sent + 1;
