@@ -116,7 +116,7 @@ def test_waits_are_counted_said_and_change_the_run(trace, tmp_path):
     found = {}
     for events in ("keep", "ignore"):
         file = tmp_path / f"{events}.json"
-        few = ("--arrivals", 5, "--mode", "reset", "--events", events)
+        few = ("--arrivals", 2, "--mode", "reset", "--events", events)
         done = preempt(trace, "--urgent", URGENT, *few, "--json", file)
         assert done.exit_code == 0, done.output
         found[events] = json.loads(file.read_text()), done.stderr

@@ -99,7 +99,7 @@ def test_contention_is_turned_off_or_has_another_knee(trace, tmp_path):
         ("low", ("--knee", 4)),
     ):
         file = tmp_path / f"{name}.json"
-        few = ("--arrivals", 3, "--mode", "drain", *options)
+        few = ("--arrivals", 2, "--mode", "drain", *options)
         done = preempt(trace, "--urgent", 20, *few, "--json", file)
         assert done.exit_code == 0, done.output
         runs[name] = json.loads(file.read_text())

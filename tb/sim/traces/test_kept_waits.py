@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
-from warploom_golden.preemption.streams import OrderedHost, QueuedModel, SentLaunch
+from warploom_golden.replay.residents.path import ResidentPath
+from warploom_golden.replay.residents.source import ReplaySource
+from warploom_golden.replay.waits import Waits
 from warploom_sim.traces import trace_reader
 from warploom_sim.traces.event_waits import EventWaits
 from warploom_sim.traces.kept_waits import check_streams, keep_waits
@@ -92,20 +94,21 @@ def test_the_recorded_waits_are_kept(name: str, kept: int, pairs: int) -> None:
         assert all(len(each) <= most for each in found.pairs)
 
 
-def run(made: list[LaunchDescriptor], **given: Any) -> tuple[QueuedModel, OrderedHost]:
-    pairs = given.get("pairs") or [()] * len(made)
-    sent = [SentLaunch(each, pair) for each, pair in zip(made, pairs, strict=True)]
-    host = OrderedHost(sent, given.get("held", ()))
-    model = QueuedModel(DEFAULT, log=1 << 17)
-    model.run(host)
-    return model, host
+def run(made: list[LaunchDescriptor], **given: Any) -> tuple[ResidentPath, ReplaySource]:
+    none: list[tuple[()]] = [()] * len(made)
+    path = ResidentPath(DEFAULT, log=1 << 17)
+    source = ReplaySource(made, path, Waits(given.get("pairs", none), given.get("held", none)))
+    path.run(source)
+    return path, source
 
 
-def overlaps(model: QueuedModel, host: OrderedHost, pairs: tuple[tuple[int, int], ...]) -> int:
+def overlaps(path: ResidentPath, source: ReplaySource, pairs: tuple[tuple[int, int], ...]) -> int:
     """Count the pairs of launches of which the later one began before the earlier had ended."""
-    ends = {each.ticket: each.made for each in model.log.records}
-    begins = {each.ticket: each.cycle for each in model.log.begins}
-    tickets = host.tickets
+    ends = {each["ticket"]: each["made"] for each in path.log.records}
+    begins: dict[int, int] = {}
+    for cycle, _, _, ticket, _ in path.dispatcher.offers.T.tolist():
+        begins.setdefault(ticket, cycle)
+    tickets = source.tickets
     return sum(begins[tickets[later]] <= ends[tickets[earlier]] for later, earlier in pairs)
 
 
@@ -114,15 +117,15 @@ def test_the_event_model_keeps_the_recorded_order(most: int) -> None:
     trace = trace_reader.load(TRACES / "googlenet_branches.json.gz", strict=False)
     made = make_launches(trace, DEFAULT, SCALE)
     kept = keep_waits(trace.waits, made, most)
-    model, host = run(made, pairs=kept.pairs, held=kept.held)
-    assert all(host.tickets) and len(model.log.records) == len(made)
-    assert overlaps(model, host, trace.waits.pairs) == 0
+    path, source = run(made, pairs=kept.pairs, held=kept.held)
+    assert all(source.tickets) and len(path.log.records) == len(made)
+    assert overlaps(path, source, trace.waits.pairs) == 0
 
 
 def test_without_its_waits_the_recorded_order_is_lost() -> None:
     trace = trace_reader.load(TRACES / "googlenet_branches.json.gz", strict=False)
-    model, host = run(make_launches(trace, DEFAULT, SCALE))
-    assert overlaps(model, host, trace.waits.pairs) > 0
+    path, source = run(make_launches(trace, DEFAULT, SCALE))
+    assert overlaps(path, source, trace.waits.pairs) > 0
 
 
 def test_more_streams_than_there_are_are_refused_with_the_number() -> None:
