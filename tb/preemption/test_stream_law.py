@@ -96,14 +96,14 @@ def test_costs_count_what_was_lost(seed):
     offers.append((81, 1, 0, 1, 1))
     names = ("cycle", "sm", "slot", "ticket", "block_number")
     reports = [(50, 0, 0, 2), (51, 1, 0, 2), (70, 0, 1, 0), (90, 0, 0, 0), (91, 1, 0, 0)]
-    ended = [(78, 2, 35, 0, 0), (100, 1, 8, 0, 0)]
+    ended = [(78, 2, 3, 35, 0, 0), (100, 1, 0, 8, 0, 0)]
     events = {
         "sent": sent,
         "offers": columns(offers, names),
         "reports": columns(reports, ("cycle", "sm", "slot", "status")),
-        "ended": columns(ended, ("cycle", "ticket", "accepted", "fate", "code")),
+        "ended": columns(ended, ("cycle", "ticket", "stream", "accepted", "fate", "code")),
         "killed": columns([(57, 0)], ("cycle", "stream")),
-        "starts": columns([(20, 1, 0), (50, 2, 3), (70, 1, 0)], ("cycle", "ticket", "stream")),
+        "starts": columns([(20, 0), (50, 3), (70, 0)], ("cycle", "stream")),
         "decisions": columns([(19, 1, 0, 0), (49, 2, 1, 0)], ("cycle", "ticket", "hit", "entry")),
         "kills": columns([(44, 0)], ("cycle", "stream")),
         "warps": columns([(25, 1)], ("cycle", "last")),

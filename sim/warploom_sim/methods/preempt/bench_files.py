@@ -69,7 +69,9 @@ def _word(launch: LaunchDescriptor, pairs: Counts, config: Config) -> int:
     for k, (stream, count) in enumerate(pairs):
         values |= {f"wait{k}_valid": 1, f"wait{k}_stream": stream}
         values[f"wait{k}_count"] = count % (1 << queue_packets.WAIT_BITS)
-    return packet.pack(dict(launch.values(config)) | values)
+    descriptor = launch.values(config)
+    named = {field.name for field in packet.fields}
+    return packet.pack({name: descriptor[name] for name in named & descriptor.keys()} | values)
 
 
 def _hold_words(held: Counts) -> str:

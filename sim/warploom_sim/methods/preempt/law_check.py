@@ -229,8 +229,9 @@ class LawCheck:
         """Yield the last cycle that each term allows for the first offer."""
         law, accepted = self._law, urgent.accepted
         yield "idle_launch", accepted + law.idle_launch
-        starts = self._tables["starts"]
-        own = int(np.flatnonzero(starts["ticket"] == urgent.ticket)[0])
+        starts, stream = self._tables["starts"], self._launches[urgent.ticket - 1].stream
+        until = int(np.searchsorted(starts["cycle"], urgent.first))
+        own = int(np.flatnonzero(starts["stream"][:until] == stream)[-1])
         if own and (before := int(starts["cycle"][own - 1])) >= accepted:
             yield "next_start", before + law.next_start
         if decided is not None and (made := self._made(decided)) > accepted:

@@ -85,9 +85,9 @@ class Kills:
     """
 
     def __init__(self, tables: Mapping[str, Table]):
-        killed, starts = signed(tables["killed"]), signed(tables["starts"])
+        killed, ended = signed(tables["killed"]), signed(tables["ended"])
         tickets = [
-            self._resident(starts, cycle, stream)
+            self._resident(ended, cycle, stream)
             for cycle, stream in zip(killed["cycle"], killed["stream"], strict=True)
         ]
         self.ticket = np.array(tickets, np.int64)
@@ -96,11 +96,11 @@ class Kills:
         self._keys = self.ticket << _CYCLE_BITS | self.cycle
 
     @staticmethod
-    def _resident(starts: Mapping[str, Integers], cycle: int, stream: int) -> int:
-        """Return the ticket of the last launch of a stream that started before a cycle."""
-        until = int(np.searchsorted(starts["cycle"], cycle))
-        nth = int(np.flatnonzero(starts["stream"][:until] == stream)[-1])
-        return int(starts["ticket"][nth])
+    def _resident(ended: Mapping[str, Integers], cycle: int, stream: int) -> int:
+        """Return the ticket of a stream's resident: the first of its launches that ends later."""
+        since = int(np.searchsorted(ended["cycle"], cycle))
+        nth = since + int(np.flatnonzero(ended["stream"][since:] == stream)[0])
+        return int(ended["ticket"][nth])
 
     def runs(self, blocks: Blocks) -> Integers:
         """Return the number of each block's run: that of the kill that ends it, if one does.
