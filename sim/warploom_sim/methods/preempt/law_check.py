@@ -68,10 +68,24 @@ class Verdict:
 
 @dataclass(frozen=True)
 class _Urgent:
-    """An urgent launch: its ticket, its acceptance, its first and last offer, its last report."""
+    """An urgent launch.
+
+    Attributes
+    ----------
+    ticket, accepted : int
+        Its ticket, and the cycle of its acceptance.
+    held_up : bool
+        Its configuration was taken back: it could not have its indices yet.
+    since : int
+        The cycle from which on lower launches make way: of a head that is held up its start.
+    first, last, done : int
+        Its first and last offer, and its last report.
+    """
 
     ticket: int
     accepted: int
+    held_up: bool
+    since: int
     first: int
     last: int
     done: int
@@ -104,7 +118,7 @@ class LawCheck:
     ):
         self._blocks, self._launches, self._config = blocks, launches, config
         self._law = law or StreamLaw(config)
-        kinds = ("sent", "decisions", "warps", "starts", "kills")
+        kinds = ("sent", "decisions", "warps", "starts", "kills", "cancels")
         self._tables = {kind: signed(tables[kind]) for kind in kinds}
         self._accepted = acceptances(signed(tables["ended"]))
         self._kills = Kills(tables)
@@ -115,24 +129,43 @@ class LawCheck:
         makes_way = [launch.mode in _MAKE_WAY for launch in launches]
         self._makes_way = np.array(makes_way, bool)[blocks.ticket - 1]
         self._is_urgent = (self._tables["sent"]["urgent"] == 1)[blocks.ticket - 1]
+        # One urgent launch comes after the other, and so do their blocks.
+        self._urgent_blocks = np.flatnonzero(self._is_urgent)
+        self._urgent_tickets = blocks.ticket[self._urgent_blocks]
 
     def run(self) -> Verdict:
         """Check every urgent launch."""
         verdict = Verdict()
         for ticket in (1 + np.flatnonzero(self._tables["sent"]["urgent"])).tolist():
-            own = np.flatnonzero(self._blocks.ticket == ticket)
-            offers, reports = self._blocks.offer[own], self._blocks.report[own]
-            urgent = _Urgent(
-                ticket,
-                self._accepted[ticket],
-                int(offers.min()),
-                int(offers.max()),
-                int(reports.max()),
-            )
+            urgent = self._urgent(ticket)
             self._check_window(urgent, verdict)
             self._check_kills(urgent, verdict)
             self._check_first(urgent, verdict)
         return verdict
+
+    def _urgent(self, ticket: int) -> _Urgent:
+        low, high = np.searchsorted(self._urgent_tickets, (ticket, ticket + 1))
+        own = self._urgent_blocks[low:high]
+        first, accepted = int(self._blocks.offer[own].min()), self._accepted[ticket]
+        cancels, stream = self._tables["cancels"], self._launches[ticket - 1].stream
+        low, high = np.searchsorted(cancels["cycle"], (accepted, first))
+        held_up = bool((cancels["streams"][low:high] >> stream & 1).any())
+        since = int(self._tables["starts"]["cycle"][self._start(stream, first)])
+        return _Urgent(
+            ticket,
+            accepted,
+            held_up,
+            since if held_up else accepted,
+            first,
+            int(self._blocks.offer[own].max()),
+            int(self._blocks.report[own].max()),
+        )
+
+    def _start(self, stream: int, until: int) -> int:
+        """Return the number of the last start of a stream before a cycle."""
+        starts = self._tables["starts"]
+        before = int(np.searchsorted(starts["cycle"], until))
+        return int(np.flatnonzero(starts["stream"][:before] == stream)[-1])
 
     # --- low blocks ------------------------------------------------------------------------------
     def _offered(self, first: int, last: int) -> Integers:
@@ -142,14 +175,14 @@ class LawCheck:
 
     def _check_window(self, urgent: _Urgent, verdict: Verdict) -> None:
         """No low block that makes way beyond the window; none between the urgent ones."""
-        bound = urgent.accepted + self._law.window
-        during = self._offered(urgent.accepted + 1, urgent.done)
+        bound = urgent.since + self._law.window
+        during = self._offered(urgent.since + 1, urgent.done)
         way = during[self._makes_way[during] & ~self._is_urgent[during]]
         offered = self._blocks.offer[way]
         if (late := offered[offered > bound]).size:
             verdict.violations.append(
-                f"launch {urgent.ticket - 1} was accepted in cycle {urgent.accepted}, and a low"
-                f" block was offered {late[-1] - urgent.accepted} cycles later; the law allows"
+                f"launch {urgent.ticket - 1} was busy from cycle {urgent.since} on, and a low"
+                f" block was offered {late[-1] - urgent.since} cycles later; the law allows"
                 f" {self._law.window}"
             )
         elif offered.size:
@@ -162,19 +195,19 @@ class LawCheck:
 
     def _check_kills(self, urgent: _Urgent, verdict: Verdict) -> None:
         """Each low run that may be killed, and has blocks out, is killed in time."""
-        bound = urgent.accepted + self._law.kill
+        bound = urgent.since + self._law.kill
         kills = self._tables["kills"]
-        for ticket, run in self._out(urgent.accepted, bound):
+        for ticket, run in self._out(urgent.since, bound):
             if not self._may_kill(ticket, run):
                 continue
             own = kills["stream"] == self._launches[ticket - 1].stream
             rises = kills["cycle"][own]
-            nth = int(np.searchsorted(rises, urgent.accepted + 1))
+            nth = int(np.searchsorted(rises, urgent.since + 1))
             rise = int(rises[nth]) if nth < len(rises) else None
             if rise is None or rise > bound:
-                came = "did not come" if rise is None else f"came {rise - urgent.accepted} later"
+                came = "did not come" if rise is None else f"came {rise - urgent.since} later"
                 verdict.violations.append(
-                    f"launch {urgent.ticket - 1} was accepted in cycle {urgent.accepted}, and the"
+                    f"launch {urgent.ticket - 1} was busy from cycle {urgent.since} on, and the"
                     f" kill of launch {ticket - 1} {came}; the law allows {self._law.kill}"
                 )
             else:
@@ -198,6 +231,9 @@ class LawCheck:
     def _check_first(self, urgent: _Urgent, verdict: Verdict) -> None:
         if self._config.reclaim == "in_order":
             verdict.outside["in_order"] += 1
+            return
+        if urgent.held_up:
+            verdict.outside["held_up"] += 1
             return
         decided = self._decision(urgent.first)
         if decided is not None and not self._tables["decisions"]["hit"][decided]:
@@ -229,9 +265,8 @@ class LawCheck:
         """Yield the last cycle that each term allows for the first offer."""
         law, accepted = self._law, urgent.accepted
         yield "idle_launch", accepted + law.idle_launch
-        starts, stream = self._tables["starts"], self._launches[urgent.ticket - 1].stream
-        until = int(np.searchsorted(starts["cycle"], urgent.first))
-        own = int(np.flatnonzero(starts["stream"][:until] == stream)[-1])
+        starts = self._tables["starts"]
+        own = self._start(self._launches[urgent.ticket - 1].stream, urgent.first)
         if own and (before := int(starts["cycle"][own - 1])) >= accepted:
             yield "next_start", before + law.next_start
         if decided is not None and (made := self._made(decided)) > accepted:

@@ -18,6 +18,7 @@ _MORE: Final = {
     "sent": ("cycle", "urgent"),
     "pops": ("cycle", "ticket"),
     "levels": ("cycle", "hold", "stop"),
+    "cancels": ("cycle", "streams"),
 }
 
 
@@ -72,7 +73,9 @@ class ModelRun:
         yield Piece(Events(self._take(), stalls), NEVER)
 
     def _take(self) -> dict[str, Table]:
-        rows = {"sent": self._host.sent, "pops": self._host.pops, "levels": self._path.log.levels}
+        log = self._path.log
+        rows: dict[str, Sequence[Any]] = {"levels": log.levels, "cancels": log.cancels}
+        rows |= {"sent": self._host.sent, "pops": self._host.pops}
         tables = self._tables.take_lean() if self._lean else self._tables.take()
         return tables | {kind: columns(self._new(kind, rows[kind]), _MORE[kind]) for kind in _MORE}
 

@@ -12,7 +12,7 @@ from warploom_spec import Config
 
 
 class ObservedLevels(wiring.Component):
-    """Show what LaunchPath's queue tells its dispatcher: starts, and which streams are held.
+    """Show what is said inside LaunchPath: starts, who is held, and heads that are taken back.
 
     Parameters
     ----------
@@ -23,13 +23,15 @@ class ObservedLevels(wiring.Component):
     ----------
     holds, stops : Out
         The queue's levels, a bit each stream.
+    cancelled : Out
+        A bit of the stream whose head's configuration is taken back.
     started, started_valid, ... : Out
         What `ObservedPath` shows, and LaunchPath's ports.
     """
 
     def __init__(self, config: Config) -> None:
         self._core = core = ObservedPath(config)
-        levels = dict.fromkeys(("holds", "stops"), Out(1 << config.stream_bits))
+        levels = dict.fromkeys(("holds", "stops", "cancelled"), Out(1 << config.stream_bits))
         super().__init__({**dict(core.signature.members.items()), **levels})
 
     def elaborate(self, platform: object) -> Module:
@@ -41,5 +43,10 @@ class ObservedLevels(wiring.Component):
             hand_through(m, self, self._core, name)
         queue: Any = self._core._path._queue
         ports: Any = self
-        m.d.comb += [ports.holds.eq(queue.hold), ports.stops.eq(queue.stop)]
+        cancelled = queue.cancel.replicate(len(ports.cancelled)) & queue._preparation.preparing
+        m.d.comb += [
+            ports.cancelled.eq(cancelled),
+            ports.holds.eq(queue.hold),
+            ports.stops.eq(queue.stop),
+        ]
         return m
