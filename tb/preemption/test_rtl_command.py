@@ -136,13 +136,14 @@ def test_every_mode_on_tiny(seed):
 
 @pytest.mark.deep
 def test_a_fault_of_the_rtl_is_found(seed, tmp_path, monkeypatch):
-    """A launch is drained after two kills, not after four."""
+    """A launch is only held after two kills, not after four."""
     monkeypatch.setattr(queue_packets, "MAX_KILLS", 2)
-    monkeypatch.setattr(
-        preempt_bench_build,
-        "cached",
-        lambda kind, parts, make: make(folder := tmp_path / kind) or folder,
-    )
+    for keeps in ("cached", "cached_by_sources"):
+        monkeypatch.setattr(
+            preempt_bench_build,
+            keeps,
+            lambda kind, parts, make: make(folder := tmp_path / kind) or folder,
+        )
     monkeypatch.setattr(
         preempt_bench_build,
         "_generate",
