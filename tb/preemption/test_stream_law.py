@@ -106,7 +106,7 @@ def test_costs_count_what_was_lost(seed):
         "starts": columns([(20, 0), (50, 3), (70, 0)], ("cycle", "stream")),
         "decisions": columns([(19, 1, 0, 0), (49, 2, 1, 0)], ("cycle", "ticket", "hit", "entry")),
         "kills": columns([(44, 0)], ("cycle", "stream")),
-        "cancels": columns([], ("cycle", "streams")),
+        "cancels": columns([], ("cycle", "cancel")),
         "warps": columns([(25, 1)], ("cycle", "last")),
     }
     run, verdict = judge(events, workload("reset", ((2, 1, 10),)), setting(1, seed))

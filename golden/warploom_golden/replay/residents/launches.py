@@ -55,13 +55,6 @@ class Killed(NamedTuple):
     stream: int
 
 
-class Cancel(NamedTuple):
-    """A head is held up: its configuration is taken back; ``streams`` has the stream's bit."""
-
-    cycle: int
-    streams: int
-
-
 class Step(NamedTuple):
     """A stream's timeline has changed, at ``timeline``."""
 
@@ -91,8 +84,8 @@ class Log:
         At ``start``.
     killed : list of Killed
         At ``killed``.
-    cancels : list of Cancel
-        At ``cancel``.
+    cancels : list of int
+        Cycles of ``cancel``: a head's configuration is taken back.
     timeline : list of Step
         At ``timeline``.
     lookups : list of Lookup
@@ -109,7 +102,7 @@ class Log:
     aborts: list[Code] = field(default_factory=list)
     starts: list[Start] = field(default_factory=list)
     killed: list[Killed] = field(default_factory=list)
-    cancels: list[Cancel] = field(default_factory=list)
+    cancels: list[int] = field(default_factory=list)
     timeline: list[Step] = field(default_factory=list)
     lookups: list[Lookup] = field(default_factory=list)
     records: list[dict[str, int]] = field(default_factory=list)

@@ -16,7 +16,6 @@ from warploom_golden.replay.residents.dispatcher import OFFER, ResidentMachine
 from warploom_golden.replay.residents.front import Checks, Indices
 from warploom_golden.replay.residents.launches import (
     Answer,
-    Cancel,
     Code,
     Killed,
     Log,
@@ -324,8 +323,7 @@ class ResidentPath:
         inputs["needs_release"] = int(indices.needs_release(cycle))
         inputs["made"] = int(indices.made(cycle))
         if queue.cancels:
-            assert queue.preparing is not None, "nothing to take back"
-            self.log.cancels.append(Cancel(cycle, 1 << queue.preparing.stream))
+            self.log.cancels.append(cycle)
             indices.cancel()
         if queue.requested is not None:
             inputs["request__ready"] = 1

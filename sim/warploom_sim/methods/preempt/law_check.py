@@ -75,7 +75,7 @@ class _Urgent:
     ticket, accepted : int
         Its ticket, and the cycle of its acceptance.
     held_up : bool
-        Its configuration was taken back: it could not have its indices yet.
+        A configuration was taken back before its start. No port says whose: it may be its own.
     since : int
         The cycle from which on lower launches make way: of a head that is held up its start.
     first, last, done : int
@@ -147,10 +147,10 @@ class LawCheck:
         low, high = np.searchsorted(self._urgent_tickets, (ticket, ticket + 1))
         own = self._urgent_blocks[low:high]
         first, accepted = int(self._blocks.offer[own].min()), self._accepted[ticket]
-        cancels, stream = self._tables["cancels"], self._launches[ticket - 1].stream
-        low, high = np.searchsorted(cancels["cycle"], (accepted, first))
-        held_up = bool((cancels["streams"][low:high] >> stream & 1).any())
-        since = int(self._tables["starts"]["cycle"][self._start(stream, first)])
+        start = self._start(self._launches[ticket - 1].stream, first)
+        since = int(self._tables["starts"]["cycle"][start])
+        low, high = np.searchsorted(self._tables["cancels"]["cycle"], (accepted, since))
+        held_up = bool(high > low)
         return _Urgent(
             ticket,
             accepted,

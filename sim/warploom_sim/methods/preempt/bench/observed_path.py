@@ -23,16 +23,16 @@ class ObservedLevels(wiring.Component):
     ----------
     holds, stops : Out
         The queue's levels, a bit each stream.
-    cancelled : Out
-        A bit of the stream whose head's configuration is taken back.
+    cancels : Out(1)
+        A head's configuration is taken back.
     started, started_valid, ... : Out
         What `ObservedPath` shows, and LaunchPath's ports.
     """
 
     def __init__(self, config: Config) -> None:
         self._core = core = ObservedPath(config)
-        levels = dict.fromkeys(("holds", "stops", "cancelled"), Out(1 << config.stream_bits))
-        super().__init__({**dict(core.signature.members.items()), **levels})
+        levels = dict.fromkeys(("holds", "stops"), Out(1 << config.stream_bits))
+        super().__init__({**dict(core.signature.members.items()), **levels, "cancels": Out(1)})
 
     def elaborate(self, platform: object) -> Module:
         """Build the core and hand its ports through."""
@@ -43,10 +43,9 @@ class ObservedLevels(wiring.Component):
             hand_through(m, self, self._core, name)
         queue: Any = self._core._path._queue
         ports: Any = self
-        cancelled = queue.cancel.replicate(len(ports.cancelled)) & queue._preparation.preparing
         m.d.comb += [
-            ports.cancelled.eq(cancelled),
             ports.holds.eq(queue.hold),
             ports.stops.eq(queue.stop),
+            ports.cancels.eq(queue.cancel),
         ]
         return m
