@@ -64,10 +64,6 @@ def _widths(config: Config) -> tuple[Field, ...]:
     )
 
 
-def _block_number() -> Field:
-    return Field("block_number", BLOCK_NUMBER_BITS, "blocks of the launch before it, modulo 2^32")
-
-
 def _last_mask(config: Config) -> Field:
     return Field("last_mask", config.warp_size, "lanes of a block's last warp that are threads")
 
@@ -198,25 +194,8 @@ def walked_block(config: Config) -> Packet:
         "walked_block",
         (
             *_axes("b", config.grid_bits, "position in the grid"),
-            _block_number(),
+            Field("block_number", BLOCK_NUMBER_BITS, "blocks of the launch before it, modulo 2^32"),
             Field("last", 1, "1: the grid's last block"),
-        ),
-    )
-
-
-def block_offer(config: Config) -> Packet:
-    """A block offered to an SM."""
-    return Packet(
-        "block_offer",
-        (
-            Field("place", 1, "resident place, selects the launch words"),
-            Field("slot", config.slot_bits, "block slot on the SM"),
-            *_axes("b", config.grid_bits, "position in the grid"),
-            _block_number(),
-            Field("task", config.task_bits, "task of a merged kernel, else 0"),
-            Field("index_address", config.index_address_bits, "first warp of its packed indices"),
-            Field("index_warps", _if_indices(config, config.warps_bits), "warps that have indices"),
-            *_widths(config),
         ),
     )
 

@@ -30,6 +30,7 @@ from warploom_spec import (
 )
 from warploom_spec.config import POLICIES
 from warploom_spec.packet import Field
+from warploom_spec.resident_packets import resident_block
 
 DEFAULT = PRESETS["default"]
 
@@ -62,7 +63,6 @@ PACKET_BITS = {
     "block_index": (32, 63, 63),
     "grid_walk": (64, 126, 126),
     "walked_block": (65, 96, 96),
-    "block_offer": (94, 131, 136),
     "block_report": (4, 7, 7),
     "error_record": (25, 25, 25),
     "index_config": (41, 44, 47),
@@ -104,7 +104,7 @@ def test_ports_have_the_bits_of_spec_0s_table(name: str) -> None:
     address = {"tiny": 6, "default": 9, "large": 12}[name]  # log2 of the memory's warps
     inline = 64 * PRESET_TABLE[name][-1]
     kernel = 64 + 64 + 16 + inline
-    block, widths, warps, task = 11 + 11 + 7, 4 + 4 + 3, 6, 6 if name == "large" else 4
+    block, widths, warps = 11 + 11 + 7, 4 + 4 + 3, 6
     threads, mask, registers = (9, 8, 6) if name == "tiny" else (11, 32, 9)
     shared, barriers = (7, 3) if name == "tiny" else (11, 6)
     order = 4 + 2 + 1 + 2 + 3  # stream, priority, idempotent, mode, table
@@ -113,8 +113,9 @@ def test_ports_have_the_bits_of_spec_0s_table(name: str) -> None:
     assert layouts.launch_descriptor(config).bits == descriptor
     block_words = block + threads + warps + mask + registers + shared + barriers + widths
     assert layouts.launch_words(config).bits == 32 + kernel + grid + block_words
-    offer = 1 + slot + grid + 32 + task + address + warps + widths
-    assert layouts.block_offer(config).bits == offer
+    entry = 4 if name == "tiny" else 6
+    warp_count = 5 if name == "tiny" else 7
+    assert resident_block(config).bits == 4 + slot + grid + 32 + address + entry + warp_count
 
 
 @pytest.mark.parametrize("name", PRESETS)
@@ -154,12 +155,12 @@ def test_a_launch_descriptors_literal_word() -> None:
     assert launch.pack(DEFAULT) == word
 
 
-def test_a_block_offers_literal_word() -> None:
-    values = {"place": 1, "slot": 5, "bx": 3, "by": 2, "bz": 1, "block_number": 9, "task": 0}
-    values |= {"index_address": 7, "index_warps": 8, "width_x": 8, "width_y": 1, "width_z": 0}
-    word = 1 | 5 << 1 | 3 << 6 | 2 << 37 | 1 << 53 | 9 << 69
-    word |= 7 << 105 | 8 << 114 | 8 << 120 | 1 << 124
-    assert layouts.block_offer(DEFAULT).pack(values) == word
+def test_an_offered_blocks_literal_word() -> None:
+    values = {"stream": 1, "slot": 5, "bx": 3, "by": 2, "bz": 1, "block_number": 9}
+    values |= {"index_address": 7, "entry": 8, "warps": 4}
+    word = 1 | 5 << 4 | 3 << 9 | 2 << 40 | 1 << 56 | 9 << 72
+    word |= 7 << 104 | 8 << 113 | 4 << 119
+    assert resident_block(DEFAULT).pack(values) == word
 
 
 def test_error_codes_literal_numbers() -> None:

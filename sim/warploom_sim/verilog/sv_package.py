@@ -7,13 +7,13 @@ from importlib import metadata
 from typing import Final
 
 from warploom_sim.verilog.header import packets
-from warploom_spec import BlockStatus, Config, Fate, Stop
+from warploom_spec import BlockStatus, Config, Fate
 from warploom_spec.codes import AnyCode
 from warploom_spec.errors import ERROR_CODE_BITS
 from warploom_spec.host_commands import LAYOUTS, Opcode
 from warploom_spec.host_map import SECTION_BASE, SECTION_BYTES, SECTION_WORDS
 from warploom_spec.host_registers import IDENTITY, config_crc, registers
-from warploom_spec.layouts import FATE_BITS, STATUS_BITS, STOP_BITS
+from warploom_spec.layouts import FATE_BITS, STATUS_BITS
 from warploom_spec.packet import Field
 from warploom_spec.queue import FinalFate, Mode, RecordKind
 from warploom_spec.queue_packets import QUEUE_MODE_BITS, RECORD_KIND_BITS, final_record_words
@@ -28,7 +28,6 @@ _ENUMS: Final[tuple[tuple[type[IntEnum], int, str, str], ...]] = (
     (Fate, FATE_BITS, "fate_e", "FATE"),
     (FinalFate, FATE_BITS, "final_fate_e", "FINAL_FATE"),
     (BlockStatus, STATUS_BITS, "block_status_e", "STATUS"),
-    (Stop, STOP_BITS, "stop_e", "STOP"),
     (RecordKind, RECORD_KIND_BITS, "record_kind_e", "KIND"),
     (Mode, QUEUE_MODE_BITS, "mode_e", "MODE"),
     (Opcode, 8, "opcode_e", "OPCODE"),

@@ -12,7 +12,7 @@ from tb.sim.verilog.test_portable_verilog import run
 from warploom_sim.cosim import simulators
 from warploom_sim.verilog.header import packets
 from warploom_sim.verilog.sv_package import KEYWORDS, package
-from warploom_spec import BlockStatus, Config, Fate, Stop, preset
+from warploom_spec import BlockStatus, Config, Fate, preset
 from warploom_spec.codes import CODES
 from warploom_spec.host_commands import LAYOUTS, Opcode
 from warploom_spec.host_map import SECTION_WORDS
@@ -26,7 +26,6 @@ ENUMS = {
     "FATE": Fate,
     "FINAL_FATE": FinalFate,
     "STATUS": BlockStatus,
-    "STOP": Stop,
     "KIND": RecordKind,
     "MODE": Mode,
     "OPCODE": Opcode,
@@ -127,7 +126,7 @@ def test_every_field_and_number_is_the_specifications_on_verilator(tmp_path: Pat
 @pytest.mark.parametrize(
     ("right", "wrong", "said"),
     [
-        ("logic [1:0] slot;", "logic [2:0] slot;", "block_offer.slot"),
+        ("logic [1:0] slot;", "logic [2:0] slot;", "resident_block.slot"),
         ("CODE_GRID_ZERO = 8'd1", "CODE_GRID_ZERO = 8'd101", "GRID_ZERO"),
         ("SMS = 2;", "SMS = 3;", "SMS"),
         ("SECTION_DOORBELL = 16'h0000", "SECTION_DOORBELL = 16'h0200", "SECTION_DOORBELL"),
