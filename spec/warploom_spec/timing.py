@@ -80,6 +80,21 @@ class Timing:
         "EventDispatcher: a stop at the port to the first cycle in which its launch is stopped, "
         "and ``kill`` is 1.",
     )
+    fault: int = _of(
+        "EventDispatcher: a fault at the port to the first cycle in which ``kill`` is 1.",
+    )
+    loss: int = _of(
+        "EventDispatcher: ``kill_timeout`` cycles after ``kill`` rose to the first cycle in "
+        "which a silent SM is lost.",
+    )
+    loss_kill: int = _of(
+        "EventDispatcher: the first cycle in which an SM is lost to the first cycle in which "
+        "the launches with blocks on it are killed.",
+    )
+    fit_again: int = _of(
+        "EventDispatcher: from a launch's transfer, beside A, to the first cycle "
+        "in which its fit beside a newer launch may be begun; see ``fit_table``.",
+    )
     end: int = _of("EventDispatcher: first cycle in which a launch is gone to its record.")
     kill_gap: int = _of(
         "The SM's port: first cycle with a stream's ``kill`` = 0 to the first offer of its next "
@@ -197,6 +212,10 @@ def timing(config: Config) -> Timing:
         change=2,
         returns=4,
         stop=2,
+        fault=4,
+        loss=4,
+        loss_kill=3,
+        fit_again=3,
         end=3,
         kill_gap=16,
         queue_answer=4,
