@@ -288,6 +288,7 @@ class Replay:
                 self._note("errors", cycle, {"source": source, **error})
 
     def _see_word(self, cycle: int, word: Mapping[str, int]) -> None:
+        self._note("record_words", cycle, {n: word[n] for n in ("last", "word", "data")})
         self.record[word["word"]] = word["data"]
         if word["last"]:
             words = [self.record.get(k, 0) for k in range(FINAL_RECORD_WORDS)]

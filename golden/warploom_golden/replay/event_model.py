@@ -29,11 +29,11 @@ class Events:
     Attributes
     ----------
     tables : dict of str to Table
-        ``answers``, ``decisions``, ``done``, ``warps``, ``starts``, ``offers``, ``reports``,
-        ``ended``, ``killed``, ``timeline`` and ``errors``, each with a column ``cycle`` and in
-        order of it. The other columns are the fields of the port's packet, and what
-        ``docs/replay/replay.md`` adds. The column ``ticket`` of ``decisions`` is the model's own:
-        no port has it.
+        ``answers``, ``decisions``, ``done``, ``warps``, ``starts``, ``words``, ``offers``,
+        ``reports``, ``record_words``, ``ended``, ``killed``, ``timeline`` and ``errors``, each with
+        a column ``cycle`` and in order of it. The other columns are the fields of the port's
+        packet, and what ``docs/replay/replay.md`` adds. The column ``ticket`` of ``decisions`` and
+        of ``starts`` is the model's own: no port has it.
     stalls : dict of str to int
         The dispatcher's stall counters at the end, by port name.
     """
@@ -95,8 +95,8 @@ def pieces(
     host : HostCycles or None
         When a host sends launches and pops records; None: a source does, as soon as it may.
     lean : bool
-        Leave out what no sum over blocks needs: ``done``, ``warps`` and ``errors``, and of
-        ``offers`` all columns but ``cycle``, ``sm``, ``slot`` and ``ticket``.
+        Leave out what no sum over blocks needs: ``done``, ``warps``, ``words`` and ``errors``, and
+        of ``offers`` all columns but ``cycle``, ``sm``, ``slot`` and ``ticket``.
 
     Raises
     ------

@@ -14,6 +14,8 @@ from warploom_spec import RESOURCES, Config, ErrorCode, LaunchDescriptor
 from warploom_spec.config import BLOCK_LIMITS
 from warploom_spec.resources import AMOUNT_FIELDS, BLOCK_AMOUNTS, REGISTERS
 
+#: Words of a launch's final record that are written: two of the eight are always 0.
+RECORD_WORDS: Final = 6
 _WITHOUT_OPTIONS: Final = ReplayRequest(traces=())
 
 
@@ -58,6 +60,7 @@ class Expected:
         """Return the events that must have been compared at least, by kind; 1 for each counter."""
         kinds = ("decisions", "done", "starts", "words", "ended", "timeline")
         accepted = dict.fromkeys(kinds, self.accepted) | {"killed": 0}
+        accepted["record_words"] = RECORD_WORDS * self.accepted
         blocks = dict.fromkeys(("offers", "reports"), sum(self.least_blocks))
         counters = dict.fromkeys((f"stall_{cause}" for cause in (*RESOURCES, "offer")), 1)
         events = {"answers": self.launches, **accepted, **blocks, "warps": self.warps}

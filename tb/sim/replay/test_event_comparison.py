@@ -132,7 +132,17 @@ def shortfalls(outcome: Comparison, rtl: Events) -> list[str]:
 
 def test_what_both_sides_lack_is_missed_by_the_demand(model: Events) -> None:
     assert shortfalls(compare(model, model), model) == []
-    for kind in ("answers", "decisions", "done", "starts", "words", "warps", "offers", "reports"):
+    for kind in (
+        "answers",
+        "decisions",
+        "done",
+        "starts",
+        "words",
+        "warps",
+        "offers",
+        "reports",
+        "record_words",
+    ):
         short = without(model, kind, 0)
         outcome = compare(short, short)
         assert outcome.mismatches == 0

@@ -63,6 +63,15 @@ class Step(NamedTuple):
     reached: int
 
 
+class Word(NamedTuple):
+    """A word of a final record, at ``record``."""
+
+    cycle: int
+    last: int
+    word: int
+    data: int
+
+
 class Lookup(NamedTuple):
     """What the index generator said of a launch's configuration, and what follows from it."""
 
@@ -90,6 +99,8 @@ class Log:
         At ``timeline``.
     lookups : list of Lookup
         Of each decision its launch.
+    words : list of Word
+        At ``record``.
     records : list of dict of str to int
         Final records: ``cycle``, in which the last word is at ``record``, and the fields of
         ``final_record``.
@@ -105,5 +116,6 @@ class Log:
     cancels: list[int] = field(default_factory=list)
     timeline: list[Step] = field(default_factory=list)
     lookups: list[Lookup] = field(default_factory=list)
+    words: list[Word] = field(default_factory=list)
     records: list[dict[str, int]] = field(default_factory=list)
     levels: list[tuple[int, int, int]] = field(default_factory=list)

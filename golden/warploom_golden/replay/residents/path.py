@@ -23,6 +23,7 @@ from warploom_golden.replay.residents.launches import (
     SentLaunch,
     Start,
     Step,
+    Word,
 )
 from warploom_golden.replay.residents.ports import Ports, SleepingQueue
 from warploom_spec import Config, LaunchDescriptor, timing
@@ -376,6 +377,8 @@ class ResidentPath:
 
     def _note_word(self, fields: dict[str, int]) -> None:
         """Note a word of a final record."""
+        own = (fields[name] for name in ("last", "word", "data"))
+        self.log.words.append(Word(self.cycle, *own))
         self._words[fields["word"]] = fields["data"]
         if fields["last"]:
             words = [self._words.get(k, 0) for k in range(FINAL_RECORD_WORDS)]

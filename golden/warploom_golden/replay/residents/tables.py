@@ -92,6 +92,9 @@ class ReplayTables:
         return {
             "answers": columns(answers, _ANSWER),
             "starts": self._starts(starts),
+            "record_words": columns(
+                self._new("words", log.words), ("cycle", "last", "word", "data")
+            ),
             "ended": self._records(self._new("ended", log.records)),
             "killed": columns(self._new("killed", log.killed), ("cycle", "stream")),
             "timeline": columns(self._new("timeline", log.timeline), ("cycle", "stream", "count")),

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from warploom_golden.replay.event_tables import Table
 from warploom_sim.failure import ProgramError
 from warploom_spec import STALL_CAUSES, Config, Field, Packet, layouts, queue_packets
-from warploom_spec.resident_packets import resident_block, resident_start
+from warploom_spec.resident_packets import record_word, resident_block, resident_start
 
 WORD_BITS: Final = 64
 _CYCLE: Final = Field("cycle", 64, "cycle in which it stands at the port")
@@ -51,6 +51,7 @@ def record_packets(config: Config) -> dict[str, Packet]:
         "words": layouts.launch_words(config).fields,
         "offers": (_SM, _TICKET, *resident_block(config).fields),
         "reports": (_SM, *layouts.block_report(config).fields),
+        "record_words": record_word(config).fields[1:],
         "ended": queue_packets.final_record(config).fields[1:],
         "killed": queue_packets.queue_stream(config).fields[1:],
         "timeline": queue_packets.timeline_step(config).fields[1:],

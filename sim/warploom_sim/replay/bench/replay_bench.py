@@ -178,7 +178,8 @@ def _events(config: Config, host: str) -> dict[str, list[tuple[str, str]]]:
 
     An SM's stand-in writes its own events: of those there is nothing to write here.
     """
-    pulses = {"answers": "answer", "killed": "killed", "timeline": "timeline"}
+    pulses = {name: name for name in ("killed", "timeline")}
+    pulses |= {"answers": "answer", "record_words": "record"}
     sent = "launch__valid & launch__ready"
     return {
         **{kind: [_pulse(config, port)] for kind, port in pulses.items()},
@@ -205,6 +206,7 @@ def _pulse(config: Config, port: str) -> tuple[str, str]:
     make = {
         "answer": queue_packets.queue_answer,
         "killed": queue_packets.queue_stream,
+        "record": record_word,
         "timeline": queue_packets.timeline_step,
         "dispatch_error": layouts.error_record,
         "index_error": layouts.error_record,
