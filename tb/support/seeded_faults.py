@@ -6,6 +6,7 @@ from warploom.dispatch.books import Books
 from warploom.dispatch.grouped_returns import GroupedReturns
 from warploom.dispatch.lost_sms import LostSms
 from warploom.dispatch.next_resident import NextResident
+from warploom.dispatch.returns import Returns
 from warploom.dispatch.room import Room
 from warploom.dispatch.stream_flags import StreamFlags
 from warploom.host import BusPort, HostRegisters, Mailbox
@@ -13,6 +14,7 @@ from warploom.index import IndexMemory, IndexPacker, IndexUnpacker
 from warploom.index._iterator_setup import Setup
 from warploom.launch.launch_inbox import LaunchInbox
 from warploom.launch.launch_pairs import LaunchPairs
+from warploom.launch.launch_path import LaunchPath
 from warploom.launch.look_rounds import LookRounds
 from warploom.launch.pending_preempt import PendingPreempt
 from warploom.launch.preemption import Preemption
@@ -82,6 +84,36 @@ REPLAYED = {
     "no_reference": CONFIG_FILTER["no_reference"],
     "carry_y": INDEX_ITERATOR["carry_y"],
     "overcommit": RESIDENT_DISPATCHER["overcommit"],
+    # One for each kind of event that no fault above shows first.
+    "next_number": Change(
+        QueueEvents,
+        "_accept",
+        "Mux(taken, ports.accepted, 0)",
+        "Mux(taken, ports.accepted + 1, 0)",
+    ),
+    "other_mode": Change(Preparation, "_keep", "plan.mode == Mode.WAIT", "plan.mode != Mode.WAIT"),
+    "other_done": Change(
+        LaunchPath,
+        "_connect_generator",
+        "ports.done.eq(done.payload)",
+        "ports.done.eq(~Value.cast(done.payload))",
+    ),
+    "no_rest": Change(Returns, "elaborate", "waits[n] | rests[n]", "waits[n]"),
+    "not_offered": Change(
+        RecordWriter, "_word", "words.offered.eq(head.offered)", "words.offered.eq(0)"
+    ),
+    "passed": Change(
+        ResidentQueue,
+        "_judge",
+        "ports.timeline.count.eq(self._counts.timeline)",
+        "ports.timeline.count.eq(self._counts.accepted)",
+    ),
+    "killed": Change(
+        ResidentQueue,
+        "_judge",
+        "ports.killed.valid.eq(events.again)",
+        "ports.killed.valid.eq(events.passes)",
+    ),
     # A launch waits for the first of its pairs alone.
     "one_pair": Change(
         LaunchPairs,

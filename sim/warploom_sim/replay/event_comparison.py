@@ -13,6 +13,8 @@ from warploom_golden.replay.event_tables import Table
 
 #: An event's fields by name; of a field wider than 64 bits the whole number.
 Values = dict[str, int]
+#: Kinds of which the model knows tickets that others do not name.
+_TICKETED = ("decisions", "starts", "ended")
 #: Events that follow each other.
 Parts = Iterable[Events]
 
@@ -216,8 +218,8 @@ def _place(
 
 
 def _around(kind: str, values: Mapping[str, int], parts: Parts) -> Events:
-    """Return what `locate` needs: all answers and decisions, and of the offers the last before."""
-    kept: dict[str, list[Table]] = {"answers": [], "decisions": []}
+    """Return what `locate` needs: of the offers the last one before, of other kinds all."""
+    kept: dict[str, list[Table]] = {kind: [] for kind in ("answers", *_TICKETED)}
     offer: Table = {}
     for part in parts:
         for name, tables in kept.items():
@@ -268,7 +270,7 @@ def locate(
     block = _block(offer) if offer else None
     if kind == "answers":
         return number, block
-    ticket = values.get("ticket") or _ticket_of_indices(kind, number, values, events)
+    ticket = values.get("ticket") or _ticket_of(kind, number, values, events)
     if ticket is None and offer:
         ticket = offer["ticket"]
     return launch_of(ticket, events) if ticket else None, block
@@ -284,11 +286,17 @@ def _block(offer: Mapping[str, int]) -> tuple[int, int, int]:
     return offer["bx"], offer["by"], offer["bz"]
 
 
-def _ticket_of_indices(kind: str, number: int, values: Values, events: Events) -> int | None:
-    """Return the ticket for which indices were written or are there."""
-    decisions = events.tables["decisions"]
-    if kind == "done" and number < _length(decisions):
+def _ticket_of(kind: str, number: int, values: Values, events: Events) -> int | None:
+    """Return the ticket that starts, for which indices are, or whose record is written."""
+    decisions, starts, ended = (events.tables[name] for name in _TICKETED)
+    if kind in ("decisions", "done") and number < _length(decisions):
         return int(decisions["ticket"][number])
+    if kind == "starts" and number < _length(starts):
+        return int(starts["ticket"][number])
+    if kind == "record_words":
+        # A record is written to its end before the next one.
+        found = np.flatnonzero(ended["cycle"] >= np.uint64(values["cycle"]))
+        return int(ended["ticket"][found[0]]) if len(found) else None
     if kind == "warps":
         # The last miss decided before: its region is the one being written.
         missed = (decisions["hit"] == 0) & (decisions["cycle"] <= np.uint64(values["cycle"]))

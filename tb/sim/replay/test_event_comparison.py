@@ -57,6 +57,7 @@ def test_equal_events_are_equal(model: Events) -> None:
         ("offers", "block_number", 9, 1),
         ("offers", "entry", 35, 3),
         ("starts", "gx", 2, 2),
+        ("record_words", "data", 7, 1),
         ("reports", "cycle", 3, 0),
         ("answers", "ticket", 2, 2),
         ("decisions", "hit", 3, 3),

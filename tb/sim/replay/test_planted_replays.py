@@ -17,8 +17,14 @@ FAULTS = {
     "no_reference": "decisions",
     "carry_y": "warps",
     "overcommit": "offers",
+    "next_number": "answers",
+    "other_mode": "starts",
+    "other_done": "done",
+    "no_rest": "reports",
+    "not_offered": "record_words",
+    "passed": "timeline",
+    "killed": "killed",
 }
-
 
 #: Launches of a run without a fault.
 FEW = 6
@@ -42,7 +48,12 @@ def test_a_fault_in_the_rtl_is_found(
 ) -> None:
     choose(monkeypatch, fault)
     # Not every trace meets every fault: this one does.
-    trace = write(tmp_path, random_document(random.Random(1), LAUNCHES))
+    content = random_document(random.Random(1), LAUNCHES)
+    if fault == "overcommit":
+        # Slots are what such blocks lack first.
+        for event in content["traceEvents"]:
+            event["args"] |= {"block": [8, 1, 1], "grid": [20, 1, 1]}
+    trace = write(tmp_path, content)
     result, figures = sim(tmp_path, trace, "--sim", "icarus", "--config", "tiny")
     assert result.exit_code == 1
     assert figures["verdict"] == "different"
