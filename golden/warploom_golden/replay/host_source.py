@@ -6,17 +6,14 @@ Its rules stand in ``docs/replay/replay.md``, 'Host'.
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from warploom_golden.replay.event_constants import NEVER
 from warploom_golden.replay.residents.launches import SentLaunch
-from warploom_spec import ErrorCode, LaunchDescriptor
+from warploom_spec import LaunchDescriptor
 
 if TYPE_CHECKING:
     from warploom_golden.replay.residents.path import ResidentPath
-
-#: Codes after which the host rings again.
-AGAIN: Final = (ErrorCode.QUEUE_FULL, ErrorCode.COMPLETION_FULL)
 
 
 @dataclass(frozen=True)
@@ -38,8 +35,8 @@ class HostCycles:
 class HostSource:
     """Sends launches and pops records in given cycles.
 
-    A launch that is refused because a queue is full is the next one again. Transfers that are more
-    than there are launches are none: the answers differ then.
+    A transfer is none if there is no launch left, or no room for it; so is a pop without a record.
+    The answers, or the records, differ then.
 
     Parameters
     ----------
@@ -49,11 +46,6 @@ class HostSource:
         By launch: its pairs (stream, count).
     cycles : HostCycles
         When.
-
-    Attributes
-    ----------
-    tickets : list of int
-        Of each launch that was answered for good its ticket; 0 if it was refused.
     """
 
     def __init__(
@@ -62,14 +54,9 @@ class HostSource:
         pairs: Sequence[Sequence[tuple[int, int]]],
         cycles: HostCycles,
     ):
-        self._launches = [
-            SentLaunch(launch, tuple(own)) for launch, own in zip(launches, pairs, strict=True)
-        ]
+        waiting = zip(launches, pairs, strict=True)
+        self._launches = deque(SentLaunch(launch, tuple(own)) for launch, own in waiting)
         self._transfers, self._pops = deque(cycles.transfers), deque(cycles.pops)
-        self._next = self._heard = 0
-        # Launches that were sent and not answered, by their numbers.
-        self._asked: deque[int] = deque()
-        self.tickets: list[int] = []
 
     @property
     def wake(self) -> int:
@@ -78,19 +65,14 @@ class HostSource:
 
     def step(self, cycle: int, path: "ResidentPath") -> None:
         """Do what is done in this cycle."""
-        for answer in path.log.answers[self._heard :]:
-            number = self._asked.popleft()
-            if answer.code in AGAIN:
-                self._next = number
-            else:
-                self.tickets.append(answer.ticket)
-        self._heard = len(path.log.answers)
         if self._transfers and self._transfers[0] == cycle:
             self._transfers.popleft()
-            if self._next < len(self._launches):
-                path.send(self._launches[self._next])
-                self._asked.append(self._next)
-                self._next += 1
+            if self._launches and self._may_send(path):
+                path.send(self._launches.popleft())
         if self._pops and self._pops[0] == cycle:
             self._pops.popleft()
-            path.pop()
+            if path.has_record:
+                path.pop()
+
+    def _may_send(self, path: "ResidentPath") -> bool:
+        return path.may_send and path.has_room(self._launches[0].descriptor.priority)

@@ -10,7 +10,9 @@ from typing import Final
 
 import numpy as np
 
+from warploom_golden.replay.event_constants import NEVER
 from warploom_golden.replay.event_tables import Table
+from warploom_sim.replay.bench.axi_bench import AGAIN
 from warploom_sim.replay.bench.records import (
     ANSWER,
     ASKED,
@@ -39,8 +41,8 @@ _WORD_1: Final = {
 _SLVERR: Final = 2
 #: IRQ_STATUS's bit of a command that completed: nobody clears it.
 _COMMAND_DONE: Final = 1 << 4
-#: Codes of a launch for which there was no room: QUEUE_FULL, COMPLETION_FULL.
-_AGAIN: Final = (int(ErrorCode.QUEUE_FULL), int(ErrorCode.COMPLETION_FULL))
+#: Codes of a launch for which there was no room.
+_AGAIN: Final = tuple(int(code) for code in AGAIN)
 
 
 class HostReads:
@@ -51,33 +53,46 @@ class HostReads:
     heard : dict of str to array
         The host's file: cycle, kind, and eight words a row.
     answers, ended : dict of str to array
-        LaunchPath's answers, refusals for a full queue among them, and its final records;
-        both were compared with the model's.
+        LaunchPath's answers and final records; both were compared with the model's.
     config : Config
         The configuration.
+    priorities : sequence of int
+        The launches' priorities, in the order in which they were sent.
 
     Attributes
     ----------
     records, results : int
-        Final records of which all words are right, and launches of which ERROR, RESULT0 and RESULT1
-        are.
+        Final records of which all words are right, and doorbells of which ERROR, RESULT0 and
+        RESULT1 are.
+    doorbells : int
+        How often the host rang.
     problems : list of str
-        What is wrong, in words: the first record, the first launch, the first look at the interrupt
-        or at ROOM, and the refused access.
+        The first that is wrong, in words: a launch, a record, a refusal for want of room, a look at
+        the interrupt or at ROOM, or the refused access.
     wrong : int
         Records, launches and looks that are wrong or lack.
     """
 
-    def __init__(self, heard: Table, answers: Table, ended: Table, config: Config):
+    def __init__(
+        self,
+        heard: Table,
+        answers: Table,
+        ended: Table,
+        config: Config,
+        priorities: Sequence[int],
+    ):
         words = np.stack([heard[f"word{k}"] for k in range(HEARD_WORDS)], axis=1).astype(np.int64)
         self._cycles, self._kinds = heard["cycle"], heard["kind"]
         self._words = words
         self.wrong, self.problems = 0, list[str]()
-        self.results = self._agree(
-            "launch", ("ERROR", "RESULT0", "RESULT1"), ANSWER, _answers(answers)
-        )
+        again = np.isin(words[:, 0] & 0xFF, _AGAIN) & (self._kinds == ANSWER)
+        settled = (self._kinds == ANSWER) & ~again
+        self.doorbells = int(again.sum() + settled.sum())
+        names = ("ERROR", "RESULT0", "RESULT1")
+        self.results = self._agree("launch", names, settled, _answers(answers))
+        self.results += self._refused(again, settled, answers, ended, config, priorities)
         names = tuple(f"RECORD{k}" for k in range(HEARD_WORDS))
-        self.records = self._agree("record", names, POPPED, _records(ended))
+        self.records = self._agree("record", names, self._kinds == POPPED, _records(ended))
         self._look()
         self._ask(1 << config.priority_bits)
         self._trespass()
@@ -86,11 +101,51 @@ class HostReads:
         rows = self._kinds == kind
         return self._cycles[rows], self._words[rows]
 
-    def _agree(
-        self, what: str, names: Sequence[str], kind: int, wanted: Sequence[Sequence[int]]
+    def _refused(
+        self,
+        again: np.ndarray,
+        settled: np.ndarray,
+        answers: Table,
+        ended: Table,
+        config: Config,
+        priorities: Sequence[int],
     ) -> int:
-        """Compare the words of one kind in order; return how many rows are right."""
-        cycles, words = self._of(kind)
+        """Hold refusals for want of room against what was unfinished; return how many are right.
+
+        What had ended, or was popped, by the host's read before the doorbell takes no room any
+        more.
+        """
+        tickets, own = answers["ticket"].astype(np.int64), np.array(priorities, np.int64)
+        ends = np.full(int(tickets.max(initial=0)) + 1, NEVER, np.int64)
+        ends[ended["ticket"].astype(np.int64)] = ended["cycle"].astype(np.int64)
+        right = 0
+        for row in np.flatnonzero(again).tolist():
+            code, *rest = self._words[row, :3].tolist()
+            before, asked = int(self._cycles[max(0, row - 1)]), int(settled[:row].sum())
+            accepted = tickets[:asked] > 0
+            if code & 0xFF == ErrorCode.QUEUE_FULL:
+                accepted &= own[: len(accepted)] == own[min(asked, len(own) - 1)]
+                taken = int((accepted & (ends[tickets[:asked]] > before)).sum())
+                most = config.queue_depth
+            else:
+                taken = int(accepted.sum() - (self._kinds[:row] == POPPED).sum())
+                # A place is kept for a command's record.
+                most = config.records - 1
+            if taken >= most and code in _AGAIN and rest == [0, 0]:
+                right += 1
+                continue
+            self._note(
+                f"launch {asked} was refused for want of room in cycle"
+                f" {int(self._cycles[row]):,}, with {taken} of {most} places taken: ERROR"
+                f" {code:#x}, RESULT0 {rest[0]:#x}, RESULT1 {rest[1]:#x}"
+            )
+        return right
+
+    def _agree(
+        self, what: str, names: Sequence[str], rows: np.ndarray, wanted: Sequence[Sequence[int]]
+    ) -> int:
+        """Compare the words of some rows in order; return how many are right."""
+        cycles, words = self._cycles[rows], self._words[rows]
         right = 0
         for number, (row, want) in enumerate(zip(words.tolist(), wanted, strict=False)):
             differing = [
@@ -179,7 +234,9 @@ class HostReads:
             self.problems.append(problem)
 
 
-def read(folder: Path, answers: Table, ended: Table, config: Config) -> HostReads:
+def read(
+    folder: Path, answers: Table, ended: Table, config: Config, priorities: Sequence[int]
+) -> HostReads:
     """Read the host's file and compare.
 
     Raises
@@ -190,7 +247,7 @@ def read(folder: Path, answers: Table, ended: Table, config: Config) -> HostRead
     file = EventFile(folder / HEARD, heard_packet())
     parts = [*iter(file.read, None), file.finish()]
     heard = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-    return HostReads(heard, answers, ended, config)
+    return HostReads(heard, answers, ended, config, priorities)
 
 
 def _answers(answers: Table) -> list[tuple[int, ...]]:

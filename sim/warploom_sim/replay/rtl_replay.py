@@ -6,13 +6,13 @@ import shutil
 import threading
 import time
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from warploom_golden.replay.event_model import Events, Piece
+from warploom_golden.replay.event_model import Events
 from warploom_golden.replay.host_source import HostCycles
 from warploom_sim.build_cache import build_root, where_built
 from warploom_sim.kept_folders import hold, release_folder, remove_old
@@ -117,8 +117,7 @@ def _run_in(folder: Path, replay: Job, simulation: Simulation) -> Outcome:
         each.mkdir(parents=True)
     request = replay.request
     names = [launch.name for launch in replay.trace.launches]
-    make = axi_run.SettledFigures if request.host == "axi" else RunningFigures
-    figures = make(
+    figures = RunningFigures(
         replay.launches,
         names,
         replay.config,
@@ -135,8 +134,7 @@ def _run_in(folder: Path, replay: Job, simulation: Simulation) -> Outcome:
         outcome.figures["index_reads_compared"] = reads.compared
         outcome.figures["mismatches"] += reads.wrong
     if request.host == "axi":
-        cost = _host_figures(outcome.figures, followed.recorded.counts["answers"], replay)
-        outcome.figures.update(cost)
+        outcome.figures.update(_host_figures(outcome.figures, replay))
     outcome.figures["wall_s"] = round(time.monotonic() - began, 2)
     if simulation.waves:
         waveform = rtl_folder / simulation.waves
@@ -217,12 +215,6 @@ def _run_both(
     return followed, host
 
 
-def _pieces(replay: Job, host: HostCycles | None) -> Iterable[Piece]:
-    """Return the model's events in pieces, as a run's result has them."""
-    pieces = model_pieces(replay, host)
-    return map(axi_run.settled_piece, pieces) if replay.request.host == "axi" else pieces
-
-
 def _misread(replay: Job, rtl_folder: Path) -> list[str]:
     """Return in words where the bench ran something else than the trace's file holds."""
     request = replay.request
@@ -268,11 +260,11 @@ def _judge(
     heard = None
     if replay.request.host == "axi":
         heard = host_reads.read(
-            rtl_folder, rtl.tables["answers"], rtl.tables["ended"], replay.config
-        )
-        rtl = axi_run.settled(rtl)
-        compared.compared["answers"] -= recorded.counts["answers"] - len(
-            rtl.tables["answers"]["cycle"]
+            rtl_folder,
+            rtl.tables["answers"],
+            rtl.tables["ended"],
+            replay.config,
+            [launch.priority for launch in replay.launches],
         )
     problems = []
     if compared.first:
@@ -290,9 +282,10 @@ def _judge(
     found = None if problems else figures.finish()
     result = None
     if found:
-        result = result_of(replay, found, lambda: _pieces(replay, host))
+        result = result_of(replay, found, lambda: model_pieces(replay, host))
     given = _figures(replay, rtl, recorded.counts, compared, found)
     if heard:
+        given |= {"doorbells": heard.doorbells}
         given |= {"records_compared": heard.records, "results_compared": heard.results}
         given["mismatches"] += heard.wrong
     return Outcome(given, problems, result, found)
@@ -354,11 +347,10 @@ def _figures(
     }
 
 
-def _host_figures(figures: Mapping[str, Any], answers: int, replay: Job) -> dict[str, Any]:
-    """Return what the host costs: doorbells, and the cycles that a source would have needed."""
+def _host_figures(figures: Mapping[str, Any], replay: Job) -> dict[str, Any]:
+    """Return what the host costs: the cycles that a source would have needed."""
     direct = max(replay_figures.cycles(piece.events) for piece in model_pieces(replay))
     return {
-        "doorbells": answers,
         "cycles_direct": direct,
         "host_cycles": figures["cycles"] - direct,
     }

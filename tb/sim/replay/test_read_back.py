@@ -1,5 +1,7 @@
 """What a replay's SMs and its host read back of the hardware, with faults that they alone see."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +30,8 @@ from warploom_spec import ErrorCode, LaunchDescriptor, preset
 TINY = ("--sim", "icarus", "--config", "tiny")
 AXI = ("--host", "axi")
 CONFIG = preset("tiny")
+#: Two launches of one priority fill it.
+SMALL = replace(CONFIG, queue_depth=2)
 
 
 LAUNCHES, BLOCKS = 6, 3
@@ -130,14 +134,14 @@ def table(**columns: list[Any]) -> dict[str, np.ndarray]:
 
 
 #: Launch 1 finished after 300 cycles, launch 2 failed with code 17, launch 3 was refused (code 9).
-#: Launch 4 found no room, and was rung again. Kinds, kills and words 3 and 4 are those of no launch
-#: here: they are looked at all the same.
+#: Launch 4 found no room, and was rung again: LaunchPath answers it once. Kinds, kills and words 3
+#: and 4 are those of no launch here: they are looked at all the same.
 ANSWERS = table(
-    cycle=[10, 20, 30, 32, 36],
-    ticket=[1, 2, 0, 0, 3],
-    code=[0, 0, 9, ErrorCode.QUEUE_FULL, 0],
-    argument=[0, 0, 5, 0, 0],
-    count=[1, 1, 0, 0, 2],
+    cycle=[10, 20, 30, 36],
+    ticket=[1, 2, 0, 3],
+    code=[0, 0, 9, 0],
+    argument=[0, 0, 5, 0],
+    count=[1, 1, 0, 2],
 )
 ENDED = table(
     cycle=[400, 500],
@@ -171,24 +175,26 @@ HEARD = [
     (540, TRESPASS, 0, 2, 1, 0, 0, 0, 0, 0),
 ]
 #: The rows that the tests change.
-REFUSED, LOOK, RECORDS, LAST = 2, 8, (9, 10), 11
+REFUSED, FULL, LOOK, RECORDS, LAST = 2, 3, 8, (9, 10), 11
 
 
-def heard(rows: list[tuple[int, ...]]) -> HostReads:
+def heard(rows: list[tuple[int, ...]], priorities: Sequence[int] = (1, 1, 1, 1)) -> HostReads:
     names = ("cycle", "kind", *(f"word{k}" for k in range(HEARD_WORDS)))
     columns = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
-    return HostReads(table(**columns), ANSWERS, ENDED, CONFIG)
+    return HostReads(table(**columns), ANSWERS, ENDED, SMALL, priorities)
 
 
 def test_what_the_pages_say_is_right() -> None:
     reads = heard(HEARD)
     assert (reads.problems, reads.wrong, reads.records, reads.results) == ([], 0, 2, 5)
+    assert reads.doorbells == 5
 
 
 @pytest.mark.parametrize(
     ("row", "word"),
     [
         *((REFUSED, word) for word in range(3)),
+        *((FULL, word) for word in (1, 2)),
         *((row, word) for row in RECORDS for word in range(HEARD_WORDS)),
         *((LAST, word) for word in range(4)),
     ],
@@ -231,6 +237,18 @@ def test_a_wrong_room_is_found() -> None:
     refused[3:5] = [(31, ASKED, 0b1111, 1, *HEARD[4][4:]), HEARD[3]]
     assert heard(refused).wrong == 1
     assert "ROOM is 0xf" in heard(refused).problems[0]
+
+
+def test_a_refusal_while_there_is_room_is_found() -> None:
+    """A launch of another priority takes no room of this one; nor does one that has ended."""
+    assert heard(HEARD, (1, 0, 1, 1)).wrong == 1
+    late = list(HEARD)
+    late[REFUSED] = (410, *HEARD[REFUSED][1:])
+    assert heard(late).wrong == 1
+    records = list(HEARD)
+    records[FULL] = (33, ANSWER, int(ErrorCode.COMPLETION_FULL), *HEARD[FULL][3:])
+    assert heard(records).wrong == 1
+    assert "with 2 of 11 places taken" in heard(records).problems[0]
 
 
 @pytest.mark.parametrize("row", [0, RECORDS[0], LAST])

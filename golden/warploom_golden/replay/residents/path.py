@@ -254,7 +254,10 @@ class ResidentPath:
         inputs = self._ports.inputs(cycle + self._clock)
         inputs["start__ready"] = int(cycle >= self._boot)
         inputs["launch_timeout"] = self._limit
-        inputs |= self._later.pop(cycle, {})
+        if cycle in self._later:
+            # What it says shows cycles later: a popped record leaves a place.
+            inputs |= self._later.pop(cycle)
+            self._stay_awake(cycle)
         checked = self._launch_inputs(inputs)
         self._host_inputs(inputs)
         self._dispatcher_inputs(inputs)
