@@ -6,14 +6,12 @@ from typing import Final
 from warploom_spec import layouts
 from warploom_spec.codes import AnyCode
 from warploom_spec.config import Config
-from warploom_spec.errors import ERROR_CODE_BITS, Fate
+from warploom_spec.errors import ERROR_CODE_BITS
 from warploom_spec.layouts import ARGUMENT_BITS, CYCLES_BITS, FATE_BITS, TICKET_BITS
 from warploom_spec.packet import Field, Packet
 from warploom_spec.queue import FinalFate, QueueCode, RecordKind
 from warploom_spec.word_layout import WordField, WordLayout
 
-#: Launches handed on and not started, at most.
-HANDED: Final = 2
 #: Kills after which a launch is drained.
 MAX_KILLS: Final = 4
 #: A launch's count as host and launch carry it; counts and timelines have ``COUNT_BITS`` inside.
@@ -27,8 +25,6 @@ KILLS_BITS: Final = 3
 FIRST_WAIT_WORD: Final = 28
 #: Code of a launch that waits for one that was not accepted yet.
 WAIT_AHEAD: Final = int(QueueCode.WAIT_AHEAD)
-#: Stop at the dispatcher: take the launch back if its first block is not decided.
-STOP_SKIP: Final = 3
 #: A launch's mode as the queue takes it, and the word of LAUNCH that holds it: the argument of
 #: ``FIELD_RANGE`` for a mode that does not exist.
 QUEUE_MODE_BITS: Final = 3
@@ -181,20 +177,6 @@ _RECORD_BITS: Final = {
     "first_offer": (6, 0),
     "made": (7, 0),
 }
-
-
-def put_back(config: Config) -> Packet:
-    """A pulse: a launch leaves the dispatcher, or the way to it, unfinished."""
-    axes = zip("xyz", config.grid_bits, strict=True)
-    return Packet(
-        "put_back",
-        (
-            _valid(),
-            Field("ticket", TICKET_BITS, "ticket"),
-            Field("fate", FATE_BITS, "warploom_spec.Fate", Fate),
-            *(Field(f"next_{axis}", bits, f"next block in {axis}") for axis, bits in axes),
-        ),
-    )
 
 
 def timeline_step(config: Config) -> Packet:

@@ -142,11 +142,6 @@ class Timing:
     error_counter_bits: int = _of("Widths of those counters.", default=16)
 
     @property
-    def first_offer(self) -> int:
-        """EventDispatcher: transfer of a launch to its first offer, at least."""
-        return self.stage + self.change + self.offer
-
-    @property
     def index_miss(self) -> int:
         """IndexGenerator: configuration accepted to first packed warp written."""
         return self.iterator_setup + 1 + self.iterator_pipe + self.packer

@@ -60,7 +60,7 @@ def test_what_is_made_of_a_source_in_memory_answers_nobody(monkeypatch: pytest.M
     [
         (GridWalker, "elaborate", lambda self, platform: Module()),
         (task_units, "BusPort", GridWalker),
-        ("warploom_spec.layouts.PLACES", 3, None),
+        ("warploom_spec.layouts.FATE_BITS", 3, None),
         (DEVICE, "name", "no source"),
     ],
 )

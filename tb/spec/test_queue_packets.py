@@ -17,13 +17,12 @@ PACKET_BITS = {
     "queue_stream": (5, 5, 5),
     "launch_abort": (32, 32, 32),
     "final_record": (250, 250, 250),
-    "put_back": (68, 99, 99),
     "timeline_step": (37, 37, 37),
 }
 
 
-#: What packets of `resident_packets` begin with, and what replays and models alone read.
-ELSEWHERE = {"queue_launch", "queue_command", "put_back"}
+#: What packets of `resident_packets` begin with.
+ELSEWHERE = {"queue_launch", "queue_command"}
 
 
 @pytest.mark.parametrize("name", PACKET_BITS)
