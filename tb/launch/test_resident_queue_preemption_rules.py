@@ -328,6 +328,22 @@ def test_the_time_of_a_run_stands_still_while_it_is_held_or_yields(block, stands
 
 
 @pytest.mark.rule("resident_queue", 19)
+@pytest.mark.parametrize(("first", "stop"), [(100, 318), (111, 318), (112, 334)])
+def test_a_limit_that_comes_in_a_run_counts_from_then_on(block, first, stop):
+    """Visits in 112 and 128: the first that is two cycles behind the last 0 sets the rest."""
+    script = Script().resident(30, 0, 50).during(first, 400, launch_timeout=160)
+    assert script.run(block, 340).cycles("stop")[0] == stop
+
+
+@pytest.mark.rule("resident_queue", 19)
+def test_a_cycle_without_a_limit_lets_a_run_count_anew(block):
+    """The visit in 160 sets the rest, as that in 48 would have without it."""
+    script = Script().resident(30, 0, 50).during(0, 400, launch_timeout=160)
+    script.at(150, launch_timeout=0)
+    assert script.run(block, 380).cycles("stop")[0] == 254 + 112
+
+
+@pytest.mark.rule("resident_queue", 19)
 def test_without_a_limit_no_run_is_late(block):
     """However long it takes."""
     assert Script().resident(30, 0, 50).run(block, 600).cycles("stop") == []

@@ -78,7 +78,8 @@ class RunTimes(wiring.Component):
             turn.eq(turn + 1),
             turn_then.eq(turn),
             self.visited.eq(Cat(self.visited[-1], self.visited[:-1])),
-            fresh.eq((fresh & ~self.visited) | self.starts),
+            # Without a limit no run has a rest: the first limit counts from its visit on.
+            fresh.eq((fresh & ~self.visited) | self.starts | (~limited).replicate(streams)),
             runs.eq((self.visited & self.begun & self.resident & ~fresh).any()),
             goes.eq((self.visited & ~self.hold & ~self.yields).any()),
             rest.eq(rests.now(turn)),

@@ -2,6 +2,8 @@
 #ifndef FAILURES_H
 #define FAILURES_H
 
+#include <functional>
+
 #include "core.h"
 #include "warploom_host.h"
 
@@ -69,11 +71,11 @@ class Failures {
     void refused(unsigned code, uint32_t stream, uint64_t rung_at) {
         refusals_.push_back({code, stream, {rung_at, core_.now}});
     }
-    void check_refusals(uint64_t all_lost_at) const {
+    void check_refusals(const std::function<bool(uint64_t)>& all_lost_before) const {
         for (const Refusal& one : refusals_) {
             const Span& open = one.open;
             if (one.code == WARPLOOM_ERROR_NO_SM)
-                core_.demand(all_lost_at < open.until, "NO_SM, and an SM is there");
+                core_.demand(all_lost_before(open.until), "NO_SM, and an SM is there");
             else
                 core_.demand(may_be_broken(one.stream, 0, open.since, open.until),
                              "a launch is refused, and its stream is not broken");

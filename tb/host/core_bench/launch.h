@@ -33,11 +33,14 @@ struct Launch {
     // What ABORTs that were answered OK found.
     std::set<std::string> aborts;
     uint64_t first_offered = 0, last_report = 0;  // 0: none
+    // Since it began, or began again: the first offer, and cycles that count towards its limit.
+    uint64_t run_offered = 0, counted = 0;
     // An ABORT_STREAMS met it: it must be aborted; it begins no more after this cycle.
     bool must_abort = false;
     uint64_t no_begin_after = ~uint64_t(0);
 
     uint32_t count() const { return gx * gy * gz; }
+    bool placed() const { return blocks.size() == count(); }
     uint32_t open() const { return static_cast<uint32_t>(blocks.size()) - reported - lost; }
     uint32_t warps() const { return (dx + WARP_SIZE - 1) / WARP_SIZE; }
 };

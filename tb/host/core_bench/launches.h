@@ -17,11 +17,13 @@ class Launches : public Agent {
         };
         lost_sms.on_doubt = [this](const Block& block) { launches_.at(block.code).doubtful = true; };
         lost_sms.on_lost = [this](unsigned, const Block& block) { lost(block); };
-        sms.on_kill_over = [this](uint64_t id, uint32_t ticket) { killed(id, ticket); };
+        lost_sms.on_kill_over = [this](uint64_t id, uint32_t ticket) { killed(id, ticket); };
         core.add(this);
     }
     void drive() override {}
-    void see() override {}
+    void see() override {
+        for (auto [stream, id] : newest_) check_limit(launches_.at(id));
+    }
     void restart() override { reset_at_ = core_.now; }
 
     LostSms lost_sms;
@@ -33,12 +35,14 @@ class Launches : public Agent {
     void rung(uint64_t id, const Launch& launch) {
         launches_[id] = launch;
         launches_[id].rung_at = core_.now;
+        alive_[launch.stream % PRIORITIES].insert(id);
     }
     // The host has read a ticket, and the launch's number, in its section.
     void accepted(uint64_t id, uint32_t ticket, uint32_t number) {
         core_.demand(!given_.count(ticket), "a ticket is given twice");
         given_[ticket] = id;
         name(id, ticket);
+        if (records_.count(ticket)) gone(id);
         newest = std::max(newest, ticket);
         Launch& launch = launches_.at(id);
         launch.number = number;
@@ -61,11 +65,14 @@ class Launches : public Agent {
         core_.demand(ticket != 0, "a record without a ticket");
         core_.demand(!records_.count(ticket), "a ticket has two records");
         records_[ticket] = record;
+        if (given_.count(ticket)) gone(given_.at(ticket));
         if (RECORD_FIELD(record, CODE) != WARPLOOM_ERROR_SM_LOST) return;
         uint32_t stream = RECORD_FIELD(record, STREAM);
         failures.breaks(stream, cycle(made));
         if (on_broken) on_broken(stream);
     }
+    // A launch was refused, or has its record.
+    void gone(uint64_t id) { alive_[launches_.at(id).stream % PRIORITIES].erase(id); }
     // A launch was refused because of its stream, or because no SM is left.
     void refused(uint64_t id, unsigned code) {
         const Launch& launch = launches_.at(id);
@@ -154,7 +161,7 @@ class Launches : public Agent {
         for (uint32_t found : aborted_)
             core_.demand(given_.count(found), "an abort found a ticket that nobody got");
         core_.demand(streams.recorded == streams.given, "a PREEMPT without a record, or the reverse");
-        failures.check_refusals(lost_sms.all_lost_at());
+        failures.check_refusals([this](uint64_t at) { return lost_sms.all_lost_before(at); });
         counts["preemptions"] += streams.given;
     }
 
@@ -224,12 +231,12 @@ class Launches : public Agent {
         if (sure || code == WARPLOOM_ERROR_SM_LOST || code == WARPLOOM_ERROR_BLOCK_FAULT) {
             earned = code == sure;
         } else if (code == WARPLOOM_ERROR_TIMEOUT) {
-            uint32_t limit = failures.shortest(first, made);
+            uint32_t limit = failures.shortest(first - GRAIN, made);
             earned = launch.first_offered && limit && made - first >= limit;
         } else if (code == WARPLOOM_ERROR_STREAM_BROKEN) {
             earned = failures.may_be_broken(launch.stream, accepted, made - 1, made);
         } else if (code == WARPLOOM_ERROR_NO_SM) {
-            earned = lost_sms.all_lost_at() < made;
+            earned = lost_sms.all_lost_before(made);
         } else {
             earned = !code;
         }
@@ -332,8 +339,11 @@ class Launches : public Agent {
             launch.begins_again = false;
             launch.blocks.clear();
             launch.reported = launch.ended_well = launch.lost = 0;
+            launch.counted = 0;
         }
         if (!launch.first_offered) launch.first_offered = core_.now;
+        if (launch.blocks.empty()) launch.run_offered = core_.now;
+        newest_[launch.stream] = block.code;
         bool inside = block.bx < launch.gx && block.by < launch.gy && block.bz < launch.gz;
         core_.demand(inside, "a block outside its grid");
         auto number = block.bx + launch.gx * (block.by + launch.gy * block.bz);
@@ -352,18 +362,31 @@ class Launches : public Agent {
         launch.ended_well += status == OK;
         bool asked = status == KILLED && sms_.is_killed(block.stream);
         launch.has_fault |= status != OK && !asked;
-        check_limit(launch, block);
         launch.last_report = core_.now;
         const Need one = need(launch);
         for (size_t k = 0; k < one.size(); k++) used_[sm][k] -= one[k];
     }
-    // Hold that a block is not longer on its SM than its launch may run, and be killed.
-    void check_limit(const Launch& launch, const Block& block) const {
-        uint32_t limit = failures.longest(block.offered_at, core_.now);
-        // The time in which a launch yields does not count.
-        if (!limit || launch.mode == WARPLOOM_MODE_YIELD) return;
-        core_.demand(core_.now - block.offered_at <= limit + KILL_TIMEOUT + 2 * LATE,
-                     "a block runs longer than LAUNCH_TIMEOUT allows");
+    // Hold that a launch with blocks out is killed when it has had its limit.
+    void check_limit(Launch& launch) {
+        if (!launch.open() || sms_.kill() >> launch.stream & 1 || !counts(launch)) return;
+        launch.counted++;
+        uint32_t limit = failures.longest(launch.run_offered - GRAIN, core_.now);
+        core_.demand(!limit || launch.counted <= limit + 2 * GRAIN,
+                     "a launch runs longer than LAUNCH_TIMEOUT allows");
+    }
+    // Whether a cycle surely counts: the launch neither yields nor is held, by priority or by PREEMPT.
+    bool counts(const Launch& launch) const {
+        size_t all = 0, higher = 0;
+        for (unsigned p = 0; p < PRIORITIES; p++) {
+            all += alive_[p].size();
+            if (p > launch.stream % PRIORITIES) higher += alive_[p].size();
+        }
+        // With all blocks placed it does not yield, nor beside no other launch.
+        if (!launch.placed() && all > 1) return false;
+        // Begun, a launch that waits is not held.
+        if (launch.mode == WARPLOOM_MODE_WAIT) return true;
+        if (streams.may_hold(launch.stream)) return false;
+        return launch.mode == WARPLOOM_MODE_YIELD || !higher;
     }
     void lost(const Block& block) {
         Launch& launch = launches_.at(block.code);
@@ -384,10 +407,15 @@ class Launches : public Agent {
 
     // A soft reset's register, and the path of an answer to the host.
     static constexpr uint32_t LATE = 8;
+    // LAUNCH_TIMEOUT is looked at when a stream is visited, and its limit before the first offer.
+    static constexpr uint32_t GRAIN = 2 * STREAMS + 2 * LATE;
     Core& core_;
     Sms& sms_;
     std::map<uint64_t, Launch> launches_;
     std::map<uint32_t, uint64_t> tickets_, given_;
+    // Of each stream the launch that had a block last; of each priority those without an end.
+    std::map<uint32_t, uint64_t> newest_;
+    std::set<uint64_t> alive_[PRIORITIES];
     std::map<uint32_t, Record> records_;
     std::map<uint32_t, uint32_t> known_;
     // When ABORT_STREAMS of a stream were rung, and answered.

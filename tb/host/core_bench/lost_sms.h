@@ -14,6 +14,11 @@ class LostSms : public Agent {
         sms.on_report = [this](unsigned sm, const Block& block, unsigned status) {
             reported(sm, block, status);
         };
+        // The launch is over: first its blocks on lost SMs, then the launch.
+        sms.on_kill_over = [this](unsigned stream, uint64_t code, uint32_t ticket) {
+            end(stream);
+            if (on_kill_over) on_kill_over(code, ticket);
+        };
         std::fill(silent_since_, silent_since_ + STREAMS, NEVER);
         core.add(this);
     }
@@ -24,11 +29,18 @@ class LostSms : public Agent {
     std::function<void(unsigned sm, const Block&, unsigned status)> on_report;
     std::function<void(const Block&)> on_doubt;
     std::function<void(unsigned sm, const Block&)> on_lost;
+    // Called as that of the SMs, when all blocks of the launch are reported or lost.
+    std::function<void(uint64_t code, uint32_t ticket)> on_kill_over;
 
     // A bit for each lost SM.
     uint32_t lost() const { return lost_; }
     // Cycle in which the last SM was seen to be lost; NEVER: one is left.
     uint64_t all_lost_at() const { return all_lost_at_; }
+    // A cycle before which it may have been lost: the sweep that finds it ends its launch later.
+    bool all_lost_before(uint64_t cycle) const {
+        constexpr uint64_t sweep = 8 * SMS * BLOCK_SLOTS + 2 * STREAMS;
+        return all_lost_at_ != NEVER && all_lost_at_ < cycle + sweep;
+    }
     static constexpr uint64_t NEVER = ~uint64_t(0);
     // Reports of lost SMs.
     uint64_t ignored = 0;
@@ -39,7 +51,6 @@ class LostSms : public Agent {
         for (unsigned stream = 0; stream < STREAMS; stream++) {
             uint64_t& since = silent_since_[stream];
             bool killed = sms_.kill() >> stream & 1;
-            if (!killed && since != NEVER) end(stream);
             if (!killed) since = NEVER;
             else if (since == NEVER) since = core_.now;
         }
@@ -53,7 +64,7 @@ class LostSms : public Agent {
     }
 
   private:
-    // The stream's launch has ended: who holds a block of it is lost.
+    // Who still holds a block of the stream's launch, which has ended, is lost.
     void end(unsigned stream) {
         for (unsigned n = 0; n < SMS; n++) {
             bool holds = false;

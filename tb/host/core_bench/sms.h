@@ -60,9 +60,9 @@ class Sms : public Agent {
     // Called for each block in its offer's cycle, and for each whose report is taken.
     std::function<void(unsigned sm, const Block&)> on_offered;
     std::function<void(unsigned sm, const Block&, unsigned status)> on_report;
-    // Called in the first cycle after a kill, with code and ticket of the stream's launch that had a
-    // block last.
-    std::function<void(uint64_t code, uint32_t ticket)> on_kill_over;
+    // Called in the first cycle after a kill, with the stream, and code and ticket of its launch that
+    // had a block last.
+    std::function<void(unsigned stream, uint64_t code, uint32_t ticket)> on_kill_over;
 
     // From now on what was silent is reported, too.
     void repair() {
@@ -181,7 +181,7 @@ class Sms : public Agent {
         killed_ &= ~(1u << stream);
         auto found = last_.find(stream);
         if (found != last_.end() && on_kill_over)
-            on_kill_over(found->second.first, found->second.second);
+            on_kill_over(stream, found->second.first, found->second.second);
     }
     void hear_kill(Block& block) {
         block.kill_seen = true;

@@ -19,6 +19,8 @@ class Streams {
         asked_ = mask;
         for (auto& [section, open] : resumes_) asked_ &= ~open.mask;
         ever_ |= mask;
+        may_hold_ |= mask;
+        for (auto& [section, open] : resumes_) open.frees &= ~mask;
     }
     void preempt_answered(bool accepted) {
         preempts = false;
@@ -35,6 +37,8 @@ class Streams {
     }
     // Streams of which no block may begin.
     bool still(uint32_t stream) const { return still_ >> stream & 1; }
+    // A stream that a PREEMPT may have held, and no RESUME has surely freed since.
+    bool may_hold(uint32_t stream) const { return may_hold_ >> stream & 1; }
 
     // ---- RESUME
 
@@ -42,7 +46,7 @@ class Streams {
         for (auto* opens : {&resumes_, &aborts_}) {
             for (auto& [other, open] : *opens) open.sure &= ~mask;
         }
-        resumes_[section] = {mask, still_ & mask, !(ever_ & mask)};
+        resumes_[section] = {mask, still_ & mask, !(ever_ & mask), mask};
         still_ &= ~mask;
         asked_ &= ~mask;
         for (uint32_t& one : accepted_) one &= ~mask;
@@ -50,6 +54,7 @@ class Streams {
     void resume_answered(unsigned section, bool accepted) {
         Open open = resumes_.at(section);
         resumes_.erase(section);
+        may_hold_ &= ~open.frees;
         bool never = open.never && !(ever_ & open.mask);
         core_.demand(accepted || !open.sure, "a RESUME finds no stream held, and one is");
         core_.demand(!accepted || !never, "a RESUME finds a stream held, and none is");
@@ -57,7 +62,7 @@ class Streams {
 
     // ---- ABORT_STREAMS: of streams that hold still all that was accepted before ends aborted.
 
-    void abort_rung(unsigned section, uint32_t mask) { aborts_[section] = {mask, still_ & mask, false}; }
+    void abort_rung(unsigned section, uint32_t mask) { aborts_[section] = {mask, still_ & mask, false, 0}; }
     uint32_t abort_answered(unsigned section) {
         uint32_t sure = aborts_.at(section).sure;
         aborts_.erase(section);
@@ -70,6 +75,8 @@ class Streams {
     struct Open {
         uint32_t mask, sure;
         bool never;
+        // Streams that no PREEMPT was rung for since.
+        uint32_t frees;
     };
     void hold_still() {
         while (unused_ && !accepted_.empty()) {
@@ -84,7 +91,7 @@ class Streams {
     // Of the PREEMPT that is under way, and of those without a record: streams that nobody resumed since.
     uint32_t asked_ = 0;
     std::deque<uint32_t> accepted_;
-    uint32_t still_ = 0, ever_ = 0, unused_ = 0;
+    uint32_t still_ = 0, ever_ = 0, may_hold_ = 0, unused_ = 0;
 };
 
 #endif

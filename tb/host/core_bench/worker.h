@@ -323,6 +323,7 @@ class Worker : public Agent {
             unsigned pair = error >> 16;
             if (ahead && pair >= WAIT_WORD && pair < WAIT_WORD + LAUNCH_WAITS) wanted = error;
             bool refused = full || fails || ahead;
+            if (!ticket) launches_.gone(c.id);
             core_.demand(refused == !ticket, "a launch has neither a ticket nor a reason, or both");
             number = found_[WARPLOOM_SECTION_RESULT1_OFFSET] >> 16;
             if (ticket) accepted(ticket, number);

@@ -62,6 +62,7 @@ class Times:
         self.wanted: int | None = None
         self._visit: Visit | None = None
         self._end_before = False
+        self._unlimited_before = True
 
     def start(self, stream: int) -> None:
         """A launch of the stream starts in this cycle, which `step` has ended."""
@@ -80,6 +81,9 @@ class Times:
             Stream of the END whose last step it is.
         """
         visit, self._visit = self._visit, self._look(levels)
+        if self._unlimited_before:
+            self._fresh = (1 << len(self._rests)) - 1
+        self._unlimited_before = not levels.limit
         was_wanted = self.wanted is not None
         if picked or self.wanted == ended:
             self.wanted = None
