@@ -2,7 +2,7 @@
 // that a driver needs. docs/host/drivers.md has the commands, and programs in C and Python.
 //
 // An access takes the cycles that it takes over AXI4-Lite; between accesses no time goes by. A block
-// runs as many cycles as the low 12 bits of its launch's `code` say; a killed one ends at once. With
+// runs as many cycles as the low 32 bits of its launch's `code` say; a killed one ends at once. With
 // SHOW_BLOCKS in the environment each block is printed, with the clock that records have.
 #include <cstdint>
 #include <cstdio>
@@ -79,7 +79,7 @@ void begin_cycle()
         if (!(core.offer >> sm & 1)) continue;
         Block &block = held[sm][bits(core.block, 4, 2)];
         block = {true, bits(core.block, 0, 4), bits(core.block, 6, 16), bits(core.words, 0, 32),
-                 now + 1 + bits(core.words, 32, 12)};
+                 now + 1 + bits(core.words, 32, 32)};
         show(sm, block, "takes");
     }
     standing = core.report_valid & ~core.report_ready;

@@ -173,7 +173,8 @@ int warploom_set_irq_timeout(const warploom_core *core, uint32_t cycles);
 /* Read the clock whose low half stands in records. */
 int warploom_clock(const warploom_core *core, uint64_t *clock);
 
-/* Mend a stream that a failed launch broke: launches that are rung later find it mended; reset units (a bit each); use SMs (a bit each). */
+/* Mend a stream that a failed launch broke: launches that are rung later find it mended; reset units
+ * (a bit each); use SMs (a bit each). */
 int warploom_clear_stream(const warploom_core *core, uint32_t stream);
 int warploom_reset_units(const warploom_core *core, uint32_t units);
 int warploom_enable_sms(const warploom_core *core, uint32_t word, uint32_t sms);

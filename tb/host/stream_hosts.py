@@ -81,8 +81,13 @@ class CStreams(CDriver):
         return self.call("streams_soft_reset", self._streams)
 
     def example(self, code):
-        """Call the example."""
+        """Call the example's first program."""
         return self.call_on_core(self._library.run_two_streams, ctypes.c_uint64(code))
+
+    def second_example(self, code, endless):
+        """Call the example's second program."""
+        codes = ctypes.c_uint64(code), ctypes.c_uint64(endless)
+        return self.call_on_core(self._library.run_held_and_hung, *codes)
 
 
 class PythonStreams(PythonDriver):

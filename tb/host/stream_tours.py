@@ -3,6 +3,7 @@
 A tour is blocking code. It returns what the calls gave, as plain data.
 """
 
+from tb.host.driver_bench import FAULTS
 from tb.host.driver_tours import kernel
 
 #: Streams; the last one's launches are urgent.
@@ -113,5 +114,7 @@ def interrupts(driver, sms, cores):
 
 
 def example(driver, sms, cores):
-    """Run the example in C."""
-    return {"code": driver.example(100), "blocks": len(sms.blocks)}
+    """Run both programs of the example in C."""
+    found = {"code": driver.example(100), "blocks": len(sms.blocks)}
+    found["second"] = driver.second_example(100, FAULTS - 1)
+    return found

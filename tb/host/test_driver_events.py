@@ -394,6 +394,12 @@ def test_the_example_with_streams_tells_an_end_that_it_does_not_want(head, code)
     assert c_host()(StreamStub(head)).example(100) == code
 
 
+# The PREEMPT's record has another fate; it is right, and the next one has another ticket.
+@pytest.mark.parametrize("head", [1 << 8, 0])
+def test_the_second_example_tells_an_end_that_it_does_not_want(head):
+    assert c_host()(StreamStub(head)).second_example(100, 200) == 255
+
+
 def test_in_c_counts_have_more_than_32_bits():
     demand_order_past_32_bits(c_host())
 

@@ -180,6 +180,8 @@ def test_the_example_runs_in_order(tmp_path):
     # 64 blocks twice, one urgent one, and those of the low launch that were stopped.
     assert found["code"] == 0
     assert found["blocks"] > 2 * 64 + 1
+    # One stream was held and resumed; it hung, and was cleared alone.
+    assert found["second"] == 0
 
 
 @pytest.mark.thorough
