@@ -24,8 +24,8 @@ class Limits:
         Row of the launch that is next, whose block could not be placed, or was; `NEVER` if no
         launch has a block left.
     blocker : array of int64
-        Row of the launch that it waits for: under ``order`` the one before it in its stream, under
-        ``places`` the one whose place it gets, else itself.
+        Row of the launch that it waits for: under ``order`` the one before it in its stream, else
+        itself.
     cycles : int
         Cycles of the run.
     lacked : array of int64
@@ -57,10 +57,14 @@ class Limits:
 def find_limits(replay: Replay) -> Limits:
     """Return which limit held in each cycle of a replay."""
     launches, blocks, config = replay.launches, replay.blocks, replay.config
-    decided = blocks.start - timing(config).offer
+    decided = blocks.start - timing(config).resident_offer
     ran = np.flatnonzero(blocks.end != NEVER)
     by_end = ran[np.argsort(blocks.end[ran], kind="stable")]
     finder = LimitFinder(launches, config)
+    tables = replay.events.tables
+    tickets, starts = tables["answers"]["ticket"].tolist(), tables["starts"]
+    rows = [tickets.index(ticket) for ticket in starts["ticket"].tolist()]
+    finder.note_starts(np.array(rows, np.int64), starts["cycle"].astype(np.int64))
     gone = Gone(blocks.end[by_end], blocks.sm[by_end], blocks.launch[by_end])
     found = finder.stretches(blocks.launch, decided, blocks.sm, gone)
     left = np.array([[finder.cycle], [LIMITS.index("nothing_left")], [NEVER], [NEVER]], np.int64)

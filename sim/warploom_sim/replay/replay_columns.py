@@ -78,13 +78,14 @@ def launch_columns(
         code = _signed(answers["code"])
         of_ended = _launch_of(ended["ticket"], events)
         end[of_ended], fate[of_ended] = _signed(ended["cycle"]), fates(ended)
-        left[of_ended] = places_left(ended)
+        left[of_ended] = residence_ends(ended)
         decisions = events.tables["decisions"]
         # A launch that was killed is decided again; its first decision comes last here.
         decided, hit = _launch_of(decisions["ticket"], events), decisions["hit"].astype(bool)
         hits[decided[::-1]] = hit[::-1]
-        tickets, cycles = Residences().stand(events.tables)
-        resident[_launch_of(tickets, events)] = cycles
+        # Of a launch that was killed the last start counts.
+        starts = events.tables["starts"]
+        resident[_launch_of(starts["ticket"], events)] = _signed(starts["cycle"]) + 1
     takes = _whole([_block_needs(launch, config) for launch in launches], len(RESOURCES))
     objects: NDArray[np.object_] = np.array([*names[:count], None], object)[:-1]
     waiting: NDArray[np.object_] = np.empty(count, object)
@@ -125,40 +126,7 @@ def transfers(answers: Table, config: Config) -> Integers:
     return _signed(answers["cycle"]) - late
 
 
-class Residences:
-    """Finds from which cycles on launches are resident, from events that come in pieces."""
-
-    def __init__(self) -> None:
-        # By stream the ticket of its last resident.
-        self._residents: dict[int, int] = {}
-
-    def stand(self, tables: Mapping[str, Table]) -> tuple[NDArray[np.uint64], Integers]:
-        """Take the next events; return tickets and cycles, in order of the cycle.
-
-        The cycle is `NEVER` for a launch that is killed, until it starts again.
-
-        Parameters
-        ----------
-        tables : mapping of str to Table
-            Read are ``starts`` and ``killed``.
-        """
-        starts, killed = tables["starts"], tables["killed"]
-        columns = (starts[name].tolist() for name in ("cycle", "stream", "ticket"))
-        moments = [
-            (cycle + 1, stream, ticket) for cycle, stream, ticket in zip(*columns, strict=True)
-        ]
-        kills = zip(killed["cycle"].tolist(), killed["stream"].tolist(), strict=True)
-        moments += [(cycle, stream, 0) for cycle, stream in kills]
-        found = []
-        for cycle, stream, ticket in sorted(moments):
-            if ticket:
-                self._residents[stream] = ticket
-            found.append((self._residents[stream], cycle if ticket else NEVER))
-        pairs = np.array(found, np.int64).reshape(-1, 2)
-        return pairs[:, 0].astype(np.uint64), pairs[:, 1]
-
-
-def places_left(ended: Table) -> Integers:
+def residence_ends(ended: Table) -> Integers:
     """Return the first cycles in which launches are no longer resident, by their records."""
     return _signed(ended["cycle"]) - QUEUE_END
 

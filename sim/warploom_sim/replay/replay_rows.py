@@ -77,8 +77,7 @@ class Launches(_Columns):
     transfer : array of int64
         Cycle in which it transfers at LaunchPath's port ``launch``.
     resident : array of int64
-        Cycle from which on it stands in one of the dispatcher's two places, the last time if it was
-        put back. `NEVER` if it was put back and got no place again.
+        First cycle in which it is resident in the dispatcher, the last time if it was killed.
     first_offer, last_offer, last_report : array of int64
         Cycles of its first and of its last block's offer, and of its last block's report.
     held, held_after : array of int64
@@ -86,7 +85,7 @@ class Launches(_Columns):
     end : array of int64
         Cycle in which its final record is at `record`.
     left : array of int64
-        First cycle in which the place that it had is free.
+        First cycle in which it is no longer resident, as far as its record says.
     blocks : array of int64
         Blocks that were offered.
     hit : array of bool

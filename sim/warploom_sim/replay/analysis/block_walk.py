@@ -65,7 +65,7 @@ class BlockWalk:
         return rows
 
     def add(self, events: Events) -> None:
-        """Take the next offers and reports; their launches were answered."""
+        """Take the next starts, offers and reports; their launches were answered."""
         from warploom_sim.replay.analysis import block_sums
 
         offers, reports = (
@@ -93,6 +93,8 @@ class BlockWalk:
         if self._bins:
             self._bins.add_blocks(offers["cycle"], since, gone)
         if self._finder is not None:
+            starts = events.tables["starts"]
+            self._finder.note_starts(self.rows_of(starts["ticket"]), starts["cycle"].astype(np.int64))
             decided = offers["cycle"] - timing(self._config).resident_offer
             found = self._finder.stretches(rows, decided, offers["sm"], gone)
             self._note(found, self._finder.cycle)

@@ -27,14 +27,12 @@ LAUNCH: Final = 2
 NONE: Final = -1
 #: How far the walk is.
 CYCLE: Final = 0
-LAST_SM: Final = 1
-LAST_CYCLE: Final = 2
-WITH_ROOM: Final = 3
-GONE: Final = 4
-EARLIER_SM: Final = 5
-EARLIER_CYCLE: Final = 6
-#: Cycles after a pick in which its SM gets no block.
-SHUT: Final = 4
+WITH_ROOM: Final = 1
+GONE: Final = 2
+OLDEST: Final = 3
+#: Rows of the last picks. There are as many as cycles after a pick in which its SM gets no block.
+PICKED: Final = 0
+PICKED_SM: Final = 1
 
 
 @inlined
@@ -72,6 +70,16 @@ def shortest(short: Integers, sms: int) -> int:
     return chosen
 
 
+@inlined
+def is_shut(recent: Integers, cycle: int, rooms: Integers) -> bool:
+    """Tell whether an SM has room that had a block a few cycles ago."""
+    count = recent.shape[1]
+    for k in range(count):
+        if recent[PICKED, k] >= cycle - count and rooms[recent[PICKED_SM, k]] == 1:
+            return True
+    return False
+
+
 @compiled
 def walk(
     heads: Integers,
@@ -86,13 +94,14 @@ def walk(
     free: Integers,
     work: Integers,
     stand: Integers,
+    recent: Integers,
     lacked: Integers,
     out: Integers,
 ) -> int:
     """Find what limits each cycle from a launch's first as the head to its last decision.
 
-    Blocks may come in pieces: ``free``, ``work``, ``stand`` and ``lacked`` go from one call to the
-    next.
+    Blocks may come in pieces: ``free``, ``work``, ``stand``, ``recent`` and ``lacked`` go from one
+    call to the next.
 
     Parameters
     ----------
@@ -114,9 +123,10 @@ def walk(
         Zeros at first; of each SM whether it is short of each resource and whether it has room, and
         in the last row how many SMs are short.
     stand : array of int64
-        How far it is: `CYCLE`, the next one; `LAST_SM`, `LAST_CYCLE`, of the last decision;
-        `EARLIER_SM`, `EARLIER_CYCLE`, of the one before that; `WITH_ROOM`, SMs that have room;
-        `GONE`, reports of this call that were counted.
+        How far it is: `CYCLE`, the next one; `WITH_ROOM`, SMs that have room; `GONE`, reports of
+        this call that were counted; `OLDEST`, where in ``recent`` the oldest pick stands.
+    recent : array of int64, shape (2, picks)
+        The last picks: `PICKED`, cycle, or `NONE`, and `PICKED_SM`.
     lacked : array of int64
         Of each resource for how many cycles it was one that most SMs were short of, while a
         resource was the limit.
@@ -132,9 +142,7 @@ def walk(
     chips = len(free)
     reclaim = FIRST_RESOURCE + takes.shape[1]
     short, rooms = work[:, :-1], work[:chips, -1]
-    cycle, with_room = stand[CYCLE], stand[WITH_ROOM]
-    last_sm, last_cycle = stand[LAST_SM], stand[LAST_CYCLE]
-    earlier_sm, earlier_cycle = stand[EARLIER_SM], stand[EARLIER_CYCLE]
+    cycle, with_room, oldest = stand[CYCLE], stand[WITH_ROOM], stand[OLDEST]
     for i in range(len(heads)):
         need, number = takes[numbers[i]], numbers[i]
         if heads[i] != NONE:
@@ -157,9 +165,7 @@ def walk(
                 change = decided[block]
                 if gone < len(gone_cycles):
                     change = min(change, gone_cycles[gone])
-                shut = last_cycle >= cycle - SHUT and rooms[last_sm] == 1
-                shut |= earlier_cycle >= cycle - SHUT and rooms[earlier_sm] == 1
-                if with_room > 0 and shut:
+                if with_room > 0 and is_shut(recent, cycle, rooms):
                     limit, change = RATE, cycle + 1
                 elif with_room > 0:
                     limit = reclaim
@@ -174,9 +180,8 @@ def walk(
             for k in range(len(need)):
                 free[sms[block], k] -= need[k]
             with_room += judge(free, need, sms[block], short, rooms)
-            earlier_sm, earlier_cycle = last_sm, last_cycle
-            last_sm, last_cycle = sms[block], decided[block]
+            recent[PICKED, oldest], recent[PICKED_SM, oldest] = decided[block], sms[block]
+            oldest = (oldest + 1) % recent.shape[1]
     stand[CYCLE], stand[WITH_ROOM], stand[GONE] = cycle, with_room, gone
-    stand[LAST_SM], stand[LAST_CYCLE] = last_sm, last_cycle
-    stand[EARLIER_SM], stand[EARLIER_CYCLE] = earlier_sm, earlier_cycle
+    stand[OLDEST] = oldest
     return count

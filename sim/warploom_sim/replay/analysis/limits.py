@@ -1,5 +1,6 @@
 """What blocked the head in each cycle of a replay: ``docs/replay/replay.md`` has the rules."""
 
+from bisect import bisect_left
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
@@ -137,8 +138,7 @@ class LimitFinder:
     ----------
     launches : Launches
         Of which these columns are read when a launch's blocks come, which must be known by then as
-        far as they had happened: ``stream``, ``arrival``, ``resident``, ``end``, ``left``,
-        ``takes``, ``awaits``.
+        far as they had happened: ``stream``, ``arrival``, ``end``, ``left``, ``takes``, ``awaits``.
     config : Config
         Of the hardware.
 
@@ -152,17 +152,28 @@ class LimitFinder:
 
     def __init__(self, launches: Launches, config: Config):
         sizes = np.array(list(capacities(config).values()), np.int64)
-        self._launches, self._timing = launches, timing(config)
+        self._launches, t = launches, timing(config)
+        self._boot = _boot(config)
+        # From a start to the first pick.
+        self._first_pick = t.resident_first_offer - t.resident_offer
+        # Of each launch the cycles in which it started.
+        self._starts: dict[int, list[int]] = {}
         # Of each stream the launch that was there last.
         self._by_stream: dict[int, int] = {}
         self._row = NEVER
         self._gone = Gone(*(np.zeros(0, np.int64) for _ in range(3)))
         self._free = np.tile(sizes, (config.sms, 1))
         self._work = np.zeros((config.sms + 1, len(sizes) + 1), np.int64)
-        self._stand = np.full(7, NEVER, np.int64)
-        self._stand[3:5] = 0
+        self._stand = np.zeros(4, np.int64)
+        # The last picks: no SM gets a block again before `resident_again` cycles.
+        self._recent = np.full((2, t.resident_again - 1), NEVER, np.int64)
         self.lacked = np.zeros(len(sizes), np.int64)
         self.cycle = 0
+
+    def note_starts(self, rows: Integers, cycles: Integers) -> None:
+        """Note in which cycles launches started, before their blocks come."""
+        for row, cycle in zip(rows.tolist(), cycles.tolist(), strict=True):
+            self._starts.setdefault(row, []).append(cycle)
 
     def stretches(self, rows: Integers, decided: Integers, sms: Integers, gone: Gone) -> Integers:
         """Return the stretches up to the last of some decisions.
@@ -214,6 +225,7 @@ class LimitFinder:
             self._free,
             self._work,
             self._stand,
+            self._recent,
             self.lacked,
             out,
         )
@@ -226,10 +238,7 @@ class LimitFinder:
         return found[:, np.argsort(found[0], kind="stable")]
 
     def _left(self, row: int) -> int:
-        """Return the first cycle in which the place of a launch is free, as far as that is known.
-
-        One cycle after its end was loaded.
-        """
+        """Return the first cycle in which a launch is no longer resident, as far as known."""
         if row == NEVER:
             return 0
         return int(self._launches.left[row]) if self._launches.left[row] != NEVER else _LATER
@@ -238,26 +247,31 @@ class LimitFinder:
         """Return how long a launch waited for what that is the next one from a cycle on."""
         from warploom_sim.replay.analysis.limit_walk import ARRIVALS, ORDER, PATH, WAITS
 
-        launches, t = self._launches, self._timing
+        launches = self._launches
         stream = int(launches.stream[row])
         before = self._by_stream.get(stream, NEVER)
-        # A launch that was killed, or whose blocks others have overtaken, is active later than it
-        # might be first: until its next pick the limit is the launch path.
-        first_pick = t.resident_first_offer - t.resident_offer
-        given = max(int(launches.resident[row]) - 1 + first_pick, since, self._left(before) + 1)
-        head = min(given, decided)
+        # A launch that goes on waits for no earlier one of its stream.
+        before = NEVER if before == row else before
+        starts = self._starts[row]
+        started = starts[bisect_left(starts, decided) - 1]
+        head = min(max(started + self._first_pick, since), decided)
         arrival = int(launches.arrival[row])
         ends = {other: int(launches.end[other]) for other in launches.awaits[row]}
         awaited = max(ends, key=lambda other: ends[other], default=NEVER)
         until = (
-            # Nothing is sent before cycle 1: what arrives then is as good as there in cycle 0.
-            (ARRIVALS, arrival if arrival > 1 else 0, row),
+            # Nothing is sent in the boot: what arrives then is as good as there in cycle 0.
+            (ARRIVALS, arrival if arrival > self._boot else 0, row),
             (WAITS, ends.get(awaited, 0), awaited),
             (ORDER, self._left(before), before),
             (PATH, head, row),
         )
         self._by_stream[stream] = row
         return _Waits(since, head, until)
+
+
+def _boot(config: Config) -> int:
+    """Return the first cycle in which a launch may be sent: ResidentQueue's page, rule 1."""
+    return max(config.queue_depth << config.priority_bits, 1 << config.stream_bits) + 4
 
 
 def _before_head(wait: _Waits) -> list[tuple[int, int, int]]:

@@ -9,10 +9,9 @@ from warploom_sim.replay.analysis.block_walk import BlockWalk
 from warploom_sim.replay.analysis.limits import Waits
 from warploom_sim.replay.recorded_times import Recording
 from warploom_sim.replay.replay_columns import (
-    Residences,
     launch_columns,
     no_figures,
-    places_left,
+    residence_ends,
     transfers,
 )
 from warploom_sim.replay.replay_figures import cycles
@@ -21,7 +20,7 @@ from warploom_sim.replay.replay_rows import Launches
 from warploom_spec import STALL_CAUSES, Config, LaunchDescriptor
 
 #: Kinds of events of which there are a few for each launch: they are kept.
-KEPT: Final = ("answers", "decisions", "starts", "killed", "ended")
+KEPT: Final = ("answers", "decisions", "starts", "ended")
 
 
 class RunningFigures:
@@ -62,7 +61,6 @@ class RunningFigures:
         # A first look at the launches, in which what happens to them is filled in as it comes.
         self._live = launch_columns(None, no_figures(len(launches)), *self._given)
         self._walk = BlockWalk(self._live, config, limits=limits)
-        self._residences = Residences()
 
     def add(self, piece: Piece) -> None:
         """Take the next events."""
@@ -77,11 +75,9 @@ class RunningFigures:
         rows = self._walk.answer(events)
         if self._given[3] is None:
             self._live.arrival[rows] = transfers(events.tables["answers"], self._config)
-        tickets, since = self._residences.stand(events.tables)
-        self._live.resident[self._walk.rows_of(tickets)] = since
         ended = events.tables["ended"]
         rows = self._walk.rows_of(ended["ticket"])
-        self._live.end[rows], self._live.left[rows] = ended["cycle"], places_left(ended)
+        self._live.end[rows], self._live.left[rows] = ended["cycle"], residence_ends(ended)
 
     def finish(self) -> "RunFigures":
         """Return the figures of the whole run."""
