@@ -264,7 +264,7 @@ def test_the_advice_under_one_contention_speaks_of_that_alone() -> None:
     ]
     assert replay_gains.advice(rows) == [
         "Twice the SMs would help most: 30.0 % fewer cycles with contention.",
-        "Next best: no stream order, 4.0 % fewer cycles with contention.",
+        "Next best: a stream for each launch, 4.0 % fewer cycles with contention.",
     ]
 
 
