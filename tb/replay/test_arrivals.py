@@ -5,16 +5,15 @@ import random
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from tb.replay.test_event_model import random_launches
+from tb.support import sent_cycles
 from tb.support.deep_values import deep_but
 from tb.support.replay_reference import Replay, assert_equal
 from warploom_golden.replay import event_model
 from warploom_golden.replay.event_constants import PREDICTED_POLICIES
-from warploom_golden.replay.event_model import Events
-from warploom_spec import Config, LaunchDescriptor, preset, timing
+from warploom_spec import LaunchDescriptor, preset
 from warploom_spec.config import RECLAIMS
 
 ONE = LaunchDescriptor(grid=(1, 1, 1), block=(32, 1, 1), arguments=100)
@@ -26,14 +25,8 @@ def drawn(rng: random.Random, count: int) -> list[int]:
     return list(itertools.accumulate(gaps))
 
 
-def sent(events: Events, config: Config) -> list[int]:
-    """Return the cycle in which each launch was sent, if the queue served nothing else then."""
-    answered = events.tables["answers"]["cycle"].astype(np.int64)
-    return (answered - (timing(config).launch_check + 5)).tolist()
-
-
-def assert_none_is_early(events: Events, config: Config, arrivals: Sequence[int]) -> None:
-    cycles = sent(events, config)
+def assert_none_is_early(cycles: Sequence[int], arrivals: Sequence[int]) -> None:
+    """Demand that launches were sent in these cycles as soon as they arrived, or later."""
     assert len(cycles) == len(arrivals)
     assert all(cycle >= max(1, arrival) for cycle, arrival in zip(cycles, arrivals, strict=True))
 
@@ -62,10 +55,11 @@ def test_every_event_is_the_cycle_models(
         launches = random_launches(rng, config, rng.randint(8, 14), crowded=k == 1)
         launches = [replace(launch, address_space=rng.randint(0, 80)) for launch in launches]
         arrivals, replay_seed = drawn(rng, len(launches)), rng.randrange(1 << 32)
-        model = event_model.run(launches, config, replay_seed, kill_every, knee, arrivals)
+        with sent_cycles.noted() as cycles:
+            model = event_model.run(launches, config, replay_seed, kill_every, knee, arrivals)
         reference = Replay(launches, config, replay_seed, kill_every, knee, arrivals)
         assert_equal(reference.run(), model, f"seed {seed}, replay {k}")
-        assert_none_is_early(model, config, arrivals)
+        assert_none_is_early(cycles, arrivals)
 
 
 def test_a_launch_is_sent_in_the_cycle_in_which_it_arrives() -> None:
@@ -73,10 +67,11 @@ def test_a_launch_is_sent_in_the_cycle_in_which_it_arrives() -> None:
     config = preset("default")
     arrivals = [0, 5_000, 5_000, 1 << 35]
     launches = [replace(ONE, code=number) for number in range(4)]
-    events = event_model.run(launches, config, 0, arrivals=arrivals)
+    with sent_cycles.noted() as cycles:
+        events = event_model.run(launches, config, 0, arrivals=arrivals)
     # Nothing is sent before the entries are given back, in 64 cycles and 4 more, nor in the two
-    # cycles after a launch. The third one then finds the inbox full for two cycles.
-    assert sent(events, config) == [68, 5_000, 5_003 + 2, 1 << 35]
+    # cycles after a launch (ResidentQueue's page, rules 1 and 2).
+    assert cycles == [68, 5_000, 5_003, 1 << 35]
     ended = events.tables["ended"]["cycle"].tolist()
     assert ended[0] < 5_000 < ended[1] < ended[2] < 1 << 35 < ended[3]
 
@@ -84,12 +79,14 @@ def test_a_launch_is_sent_in_the_cycle_in_which_it_arrives() -> None:
 def test_arrivals_that_are_past_change_nothing(seed: int) -> None:
     config = preset("tiny")
     launches = random_launches(random.Random(seed), config, 16, crowded=True)
-    free = event_model.run(launches, config, seed)
-    for arrivals in ([0] * 16, [1] * 16):
+    with sent_cycles.noted() as cycles:
+        free = event_model.run(launches, config, seed)
+    for arrivals in ([0] * 16, [1] * 16, [*cycles]):
         assert_equal(free, event_model.run(launches, config, seed, arrivals=arrivals), "past")
-    # Later, and the run is another one.
-    later = event_model.run(launches, config, seed, arrivals=[60] * 16)
-    assert sent(later, config)[0] == 60 > sent(free, config)[0]
+    # One cycle later, and the run is another one.
+    with sent_cycles.noted() as later:
+        event_model.run(launches, config, seed, arrivals=[cycle + 1 for cycle in cycles])
+    assert later != cycles
 
 
 def test_a_launch_that_arrives_waits_for_room() -> None:
@@ -97,7 +94,7 @@ def test_a_launch_that_arrives_waits_for_room() -> None:
     config = preset("tiny")
     count = 3 * config.queue_depth
     launches = [replace(ONE, code=number, arguments=1_000) for number in range(count)]
-    events = event_model.run(launches, config, 0, arrivals=[700] * count)
-    cycles = sent(events, config)
+    with sent_cycles.noted() as cycles:
+        event_model.run(launches, config, 0, arrivals=[700] * count)
     assert cycles[0] == 700 and cycles == sorted(set(cycles))
     assert cycles[-1] > 700 + 1_000

@@ -31,7 +31,7 @@ def crowd() -> Workload:
     kinds: tuple[dict[str, Any], ...] = (
         # No region overlaps another shape's: the hand knows nothing of indices.
         {"block": (8, 1, 1), "barriers": 0, "index_address": 0},
-        {"block": (40, 1, 1), "index_address": 16},
+        {"block": (48, 1, 1), "index_address": 16},
         {"warp_registers": 5},
         {"shared": 25},
         {"barriers": 2},
@@ -50,7 +50,7 @@ def crowd() -> Workload:
 
 
 def streams() -> Workload:
-    """Return small launches of four streams: order and places hold them back.
+    """Return small launches of four streams: order holds them back.
 
     A stream's second launch and another stream's first one never get ready within a few cycles: the
     hand, which has no latencies, could not tell which comes first.
@@ -67,7 +67,7 @@ def streams() -> Workload:
         )
         for number in range(8)
     ]
-    return Workload(launches, replace(TINY, reclaim="in_order"), seed=2)
+    return Workload(launches, replace(TINY, reclaim="in_order"), seed=7)
 
 
 def mixed() -> Workload:
@@ -128,16 +128,19 @@ def test_gains_are_those_of_list_scheduling_by_hand(name: str, knee: int | None)
     work = WORKLOADS[name]()
     blocks = sum(prod(launch.grid) for launch in work.launches)
     if knee is not None:
-        # Which SM is the first one known to have room depends on cycles, and the hand has none.
-        # With contention it counts which blocks share an SM: here they all do.
+        # The dispatcher picks the SM that is known first (rules 14 to 18). Of two whose room comes
+        # at once it is the one whose verdict lands first: that of a launch's last pick before the
+        # scan's, that of the block which retires first before a later one. The hand has no cycles,
+        # and with contention it counts which blocks share an SM: here they all do. Twice the SMs
+        # are compared with hardware below, to the cycle.
         work = replace(work, config=replace(work.config, sms=1))
     for gain in gains(work, knee).values():
-        if gain.name == "sms" and (knee is not None or name == "crowd"):
+        if gain.name == "sms" and knee is not None:
             continue
         before = by_hand(work, None, knee)
         cycles = by_hand(work, gain.name, knee)
         # The hand has no latencies. A block has a few cycles, with contention a multiple of them.
-        assert -1 <= gain.cycles - cycles < 25 * blocks, gain
+        assert -1 <= gain.cycles - cycles < 20 * blocks, gain
         percent = 100 * (before - cycles) / before
         assert gain.fewer_cycles_percent == pytest.approx(percent, abs=0.01), gain
 
@@ -148,7 +151,7 @@ def test_each_bound_holds_one_of_the_three_back() -> None:
     best = {name: max(one[name].fewer_cycles_percent for one in found) for name in RELAXATIONS}
     # Long blocks hide what the dispatcher takes.
     del best["rate"]
-    assert min(best.values()) > 0.5, best
+    assert min(best.values()) > 1, best
 
 
 # --- resources that hide each other --------------------------------------------------------------

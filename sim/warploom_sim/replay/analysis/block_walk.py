@@ -94,7 +94,9 @@ class BlockWalk:
             self._bins.add_blocks(offers["cycle"], since, gone)
         if self._finder is not None:
             starts = events.tables["starts"]
-            self._finder.note_starts(self.rows_of(starts["ticket"]), starts["cycle"].astype(np.int64))
+            self._finder.note_starts(
+                self.rows_of(starts["ticket"]), starts["cycle"].astype(np.int64)
+            )
             decided = offers["cycle"] - timing(self._config).resident_offer
             found = self._finder.stretches(rows, decided, offers["sm"], gone)
             self._note(found, self._finder.cycle)
