@@ -18,10 +18,16 @@ from warploom_spec import RESOURCES, capacities, preset
 
 @pytest.fixture
 def run(seed: int) -> Replay:
-    """Return a run of overlapping launches on several streams, whose kernels repeat."""
+    """Return a run of overlapping launches on several streams, whose kernels repeat.
+
+    In one cycle at least stream order holds the next launch up.
+    """
     rng = random.Random(seed)
     config = preset("tiny")
-    run = model_replay(random_launches(rng, config, 14, crowded=True), config, seed)
+    for _ in range(40):
+        run = model_replay(random_launches(rng, config, 14, crowded=True), config, seed)
+        if find_limits(run).by_limit()["order"]:
+            break
     run.launches.name[:] = [f"kernel {number % 5}" for number in range(14)]
     return run
 
