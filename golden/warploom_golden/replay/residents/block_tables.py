@@ -85,7 +85,7 @@ class BlockTables:
             }
             for axis, width in zip("xyz", widths(launch.block), strict=True):
                 values[f"width_{axis}"] = width
-            rows.append([values[name] for name in names])
+            rows.append(tuple(values[name] for name in names))
         return columns(rows, names)
 
     def _changes(self, tickets: Integers) -> NDArray[np.int64]:
