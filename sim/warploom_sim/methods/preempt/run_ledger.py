@@ -102,7 +102,8 @@ class RunLedger:
 
     def _waits(self, workload: Workload) -> Iterator[str]:
         """A low launch begins after the records of all that it waits for."""
-        waits, streams = workload.low_waits, defaultdict(list)
+        waits = workload.low_waits
+        streams: defaultdict[int, list[int]] = defaultdict(list)
         low = (1 + np.flatnonzero(self._sent["urgent"] == 0)).tolist()
         for nth, ticket in enumerate(low):
             repetition, number = divmod(nth, len(workload.low))
