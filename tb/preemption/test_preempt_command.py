@@ -67,7 +67,7 @@ def test_each_mode_has_its_figures(trace, tmp_path):
     assert {name for name in modes if modes[name]["went_on"]} == {"drain", "yield"}
     assert modes["reset"]["p99"] < modes["drain"]["p99"] < modes["wait"]["p99"]
     assert modes["wait"]["max"] < figures["beside"]["window of 8"]["max"]
-    assert figures["law"]["window"] == 16
+    assert figures["law"]["last_low"] == 16
     levels = figures["xsched"]
     assert 7 < levels["same queue"]["p99_commands"] < 9
     assert 0.5 < levels["wait"]["p99_commands"] < 1.1

@@ -68,7 +68,7 @@ def test_rtl_and_model_agree_and_the_law_holds(trace, tmp_path):
     assert figures["modes"]["yield"]["kills"] == 0 < figures["modes"]["yield"]["went_on"]
     law = figures["law"]
     assert law["violations"] == 0 < law["checked"]
-    assert (law["window"], law["kill"], law["report_to_offer"]) == (16, 13, 11)
+    assert (law["last_low"], law["kill"], law["report_to_offer"]) == (16, 13, 11)
     assert law["checked"] + sum(law["outside"].values()) == 20
     assert f"{figures['compared_events']:,} events compared, 0 mismatches" in done.stdout
     assert (tmp_path / "p.svg").stat().st_size > 10_000

@@ -138,7 +138,7 @@ class LawCheck:
         verdict = Verdict()
         for ticket in (1 + np.flatnonzero(self._tables["sent"]["urgent"])).tolist():
             urgent = self._urgent(ticket)
-            self._check_window(urgent, verdict)
+            self._check_last_low(urgent, verdict)
             self._check_kills(urgent, verdict)
             self._check_first(urgent, verdict)
         return verdict
@@ -173,9 +173,9 @@ class LawCheck:
         low, high = np.searchsorted(self._blocks.offer, (first, last + 1)).tolist()
         return np.arange(low, high)
 
-    def _check_window(self, urgent: _Urgent, verdict: Verdict) -> None:
-        """No low block that makes way beyond the window; none between the urgent ones."""
-        bound = urgent.since + self._law.window
+    def _check_last_low(self, urgent: _Urgent, verdict: Verdict) -> None:
+        """No low block that makes way is placed too late, and none between the urgent ones."""
+        bound = urgent.since + self._law.last_low
         during = self._offered(urgent.since + 1, urgent.done)
         way = during[self._makes_way[during] & ~self._is_urgent[during]]
         offered = self._blocks.offer[way]
@@ -183,10 +183,10 @@ class LawCheck:
             verdict.violations.append(
                 f"launch {urgent.ticket - 1} was busy from cycle {urgent.since} on, and a low"
                 f" block was offered {late[-1] - urgent.since} cycles later; the law allows"
-                f" {self._law.window}"
+                f" {self._law.last_low}"
             )
         elif offered.size:
-            verdict.note("window", bound - int(offered.max()))
+            verdict.note("last_low", bound - int(offered.max()))
         between = self._offered(urgent.first, urgent.last)
         if (~self._is_urgent[between]).any():
             verdict.violations.append(

@@ -31,7 +31,7 @@ class StreamLaw:
     config: Config
     #: The terms, in the order of the tables.
     TERMS: ClassVar[tuple[str, ...]] = (
-        "window",
+        "last_low",
         "kill",
         "idle_launch",
         "next_start",
@@ -51,7 +51,7 @@ class StreamLaw:
         return self.config.sms
 
     @property
-    def window(self) -> int:
+    def last_low(self) -> int:
         """A to the last offer of a low launch that makes way."""
         latencies = timing(self.config)
         # `hold` stands, and a block that is picked in the next cycle still comes.
