@@ -83,7 +83,7 @@ def works(root: Path) -> str:
         (
             "[preemption](docs/preemption/preemption.md): urgent launches first",
             "[yes](hdl/warploom/launch/)",
-            "[yes](golden/warploom_golden/preemption/)",
+            "[yes](golden/warploom_golden/replay/)",
             f"8 SMs, median wait: {methods['preempt']['reset_median_cycles']} cycles by kills,"
             f" {methods['preempt']['drain_median_cycles']} by drains",
         ),
