@@ -34,7 +34,7 @@ _KEPT: Final[dict[str, dict[str, type[np.unsignedinteger]]]] = {
     "warps": {"cycle": np.uint64, "last": np.uint8},
 }
 #: Kinds of which nothing is kept.
-_FORGOTTEN: Final = ("done",)
+_FORGOTTEN: Final = ("done", "words", "record_words")
 
 
 def write_inputs(folder: Path, workload: Workload, setting: Setting) -> dict[str, int]:

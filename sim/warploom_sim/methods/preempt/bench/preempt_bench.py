@@ -157,6 +157,7 @@ def _events(config: Config) -> dict[str, list[tuple[str, str]]]:
         "starts": [("started_valid", "started")],
         "killed": [pulse("killed", queue_packets.queue_stream(config))],
         "timeline": [pulse("timeline", queue_packets.timeline_step(config))],
+        "record_words": [pulse("record", record_word(config))],
         "ended": [(RECORD_ENDS, record_fields(config))],
         "decisions": [("decided_valid", "decided")],
         "done": [("done_valid", "done")],
