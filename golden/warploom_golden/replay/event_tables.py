@@ -1,18 +1,12 @@
-"""Tables of events: columns from rows, packed warps, launch words."""
+"""Tables of events: columns from rows, index decisions, packed warps."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from warploom_golden.oracles.index_reference import (
-    last_mask,
-    packed_warps,
-    threads,
-    warps,
-    widths,
-)
+from warploom_golden.oracles.index_reference import packed_warps, widths
 from warploom_golden.replay.event_state import Integers
 from warploom_spec import Config, LaunchDescriptor, layouts
 
@@ -21,9 +15,6 @@ if TYPE_CHECKING:
 
     #: (ticket, launch number, what was accepted).
     Decisions = Sequence[tuple[int, int, Accepted]]
-#: (cycle, place, ticket, launch number).
-Resident = tuple[int, int, int, int]
-
 #: Columns by name, all of one length; uint64, of fields wider than that one row of words an event.
 Table = dict[str, NDArray[np.uint64]]
 
@@ -32,11 +23,6 @@ def columns(rows: Sequence[tuple[int, ...]], names: Sequence[str]) -> Table:
     """Return rows of numbers as columns of these names."""
     array = np.array(rows, np.uint64).reshape(len(rows), len(names))
     return {name: array[:, k] for k, name in enumerate(names)}
-
-
-def zeros(count: int) -> NDArray[np.uint64]:
-    """Return a column of zeros."""
-    return np.zeros(count, np.uint64)
 
 
 def decision_table(decisions: "Decisions") -> Table:
@@ -94,66 +80,6 @@ def _join(words: NDArray[np.uint32], config: Config) -> NDArray[np.uint64]:
     return np.packbits(padded, axis=1, bitorder="little").view("<u8").astype(np.uint64)
 
 
-def word_table(
-    words: Sequence[Resident], launches: Sequence[LaunchDescriptor], config: Config
-) -> Table:
-    """Return the launch words of each place from the cycle on in which they stand there."""
-    names = [field.name for field in layouts.launch_words(config).fields]
-    rows = []
-    for cycle, place, ticket, number in words:
-        launch = launches[number]
-        values = launch.values(config) | {
-            "ticket": ticket,
-            "threads": threads(launch.block),
-            "warps": warps(launch.block, config.warp_size),
-            "last_mask": last_mask(launch.block, config.warp_size),
-        }
-        for axis, width in zip("xyz", widths(launch.block), strict=True):
-            values[f"width_{axis}"] = width
-        rows.append((cycle, place, *(values[name] for name in names)))
-    return columns(rows, ("cycle", "place", *names))
-
-
 def placed(log: Integers) -> Table:
     """Return cycle, SM and slot of offers or reports."""
     return dict(zip(("cycle", "sm", "slot"), log[:3].view(np.uint64), strict=True))
-
-
-def offer_table(
-    log: Integers,
-    places: NDArray[np.int64],
-    launched: Mapping[int, LaunchDescriptor],
-    config: Config,
-) -> Table:
-    """Return offers, in order of decision.
-
-    Parameters
-    ----------
-    log : array of int64
-        Rows cycle, SM, slot, ticket, block number.
-    places : array of int64
-        The place of each offer's launch.
-    launched : mapping of int to LaunchDescriptor
-        The launches by their tickets.
-    config : Config
-        The configuration.
-    """
-    seen, nth = np.unique(log[3], return_inverse=True)
-    rows = []
-    for ticket in seen.tolist():
-        launch = launched[ticket]
-        count = warps(launch.block, config.warp_size)
-        shape = (ticket, launch.index_address, count, *widths(launch.block))
-        rows.append((*shape, *launch.grid[:2]))
-    names = ("ticket", "index_address", "index_warps", "width_x", "width_y", "width_z")
-    shapes = columns(rows, (*names, "gx", "gy"))
-    table = placed(log)
-    table["task"] = zeros(len(table["cycle"]))
-    table["place"] = places.astype(np.uint64)
-    for name in names:
-        table[name] = shapes[name][nth]
-    block = log[4].view(np.uint64)
-    table["block_number"] = block % (1 << layouts.BLOCK_NUMBER_BITS)
-    across, table["bx"] = np.divmod(block, shapes["gx"][nth])
-    table["bz"], table["by"] = np.divmod(across, shapes["gy"][nth])
-    return table

@@ -6,17 +6,14 @@ Its rules stand in ``docs/replay/replay.md``, 'Host'.
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from warploom_golden.replay.event_constants import NEVER
 from warploom_golden.replay.residents.launches import SentLaunch
-from warploom_spec import ErrorCode, LaunchDescriptor
+from warploom_spec import LaunchDescriptor
 
 if TYPE_CHECKING:
     from warploom_golden.replay.residents.path import ResidentPath
-
-#: Codes after which the host rings again.
-AGAIN: Final = (ErrorCode.QUEUE_FULL, ErrorCode.COMPLETION_FULL)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import numpy as np
 
 from warploom_golden.replay.event_constants import NEVER
 from warploom_golden.replay.event_tables import Table
-from warploom_golden.replay.host_source import AGAIN
+from warploom_sim.replay.bench.axi_bench import AGAIN
 from warploom_sim.replay.bench.records import (
     ANSWER,
     ASKED,

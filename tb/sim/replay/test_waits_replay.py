@@ -87,9 +87,11 @@ def test_waiting_is_a_cause_that_blocks_the_head(tmp_path: Path) -> None:
     run = replay(trace, "tiny", time_scale=1)
     waits = find_waits(run).by_limit()["waits"]
     first, second = run.launches.end.tolist()
-    # All blocks of the first launch fit, and are placed one after the other.
-    assert waits == first - (int(run.launches.last_offer[0]) - 2) - 1
-    assert run.launches.first_offer[1] == first - 1 + 14
+    # All blocks of the first launch fit, and are picked one after the other, three cycles before
+    # their offers.
+    assert waits == first - (int(run.launches.last_offer[0]) - 3) - 1
+    # Launch path's page: 24 cycles from the record's first word, which comes five before its last.
+    assert run.launches.first_offer[1] == first - 5 + 24
     assert run.launches.awaits.tolist() == [(), (0,)]
     assert run.event_waits_kept == 1
     assert second > first

@@ -3,15 +3,16 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from warploom_golden.replay.host_source import AGAIN
 from warploom_sim.replay.bench.connect import connect
 from warploom_sim.replay.bench.records import ANSWER, ASKED, LOOKED, POPPED, TRESPASS
 from warploom_sim.traces.kept_waits import KeptWaits
-from warploom_spec import Config, LaunchDescriptor, host_packets, queue_packets
+from warploom_spec import Config, ErrorCode, LaunchDescriptor, host_packets, queue_packets
 from warploom_spec.host_commands import INLINE_WORD, WAIT_WORDS, Opcode, launch_words
 from warploom_spec.host_map import OFFSETS, SECTION_BASE, SECTION_BYTES
 from warploom_spec.host_registers import registers
 
+#: Codes after which the host rings again.
+AGAIN: Final = (ErrorCode.QUEUE_FULL, ErrorCode.COMPLETION_FULL)
 #: Faults of the host that can be planted, by the number that it goes by in the bench.
 FAULTS: Final = {"host.lost_word": 1, "host.no_repeat": 2}
 
