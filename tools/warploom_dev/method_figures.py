@@ -43,7 +43,8 @@ MEASUREMENTS: Final = {
     "merge_own_need": Measurement(f"{_MERGE} task", _merged),
     "merge_maximum": Measurement(f"{_MERGE} maximum", _merged),
     "preempt": Measurement(
-        f"preempt {_TWO_STREAMS} --urgent 31 --mode reset --mode drain", _preempted
+        f"preempt {_TWO_STREAMS} --urgent 31 --mode reset --mode drain --arrivals 200",
+        _preempted,
     ),
     "steal": Measurement(
         "steal quadrature --workers 16", lambda figures: {"speedup": figures["speedup"]}
