@@ -334,3 +334,40 @@ def test_a_flipped_bit_anywhere_is_found(seed: int) -> None:
             found = difference(reference, Events(tables, model.stalls))
             assert found is not None
             assert f": {name} is" in found
+
+
+@pytest.mark.parametrize(
+    ("knee", "count"), thorough_but([(None, 300)], [(None, 300), (None, 1000), (4, 1000)])
+)
+def test_beside_a_launch_that_never_ends_those_of_other_streams_run_through(
+    knee: int | None, count: int
+) -> None:
+    """All its blocks are placed; what they leave of the SMs is enough for the others."""
+    rng = random.Random(1)
+    endless = LaunchDescriptor(
+        grid=(4, 1, 1), block=(16, 1, 1), barriers=0, arguments=1 << 31, address_space=2
+    )
+    launches = [endless] + [
+        replace(
+            endless,
+            grid=(rng.randint(1, 3), 1, 1),
+            stream=1 + number % 7,
+            code=1 + number,
+            arguments=rng.randint(4, 60),
+        )
+        for number in range(count)
+    ]
+    config = replace(TINY, stream_bits=3, reclaim="out_of_order")
+    tables = event_model.run(launches, config, 0, knee=knee).tables
+    blocks = sum(launch.grid[0] for launch in launches)
+    assert len(tables["offers"]["cycle"]) == len(tables["reports"]["cycle"]) == blocks
+    # Its four blocks are offered first, and reported after all else is over.
+    assert tables["offers"]["ticket"][:4].tolist() == [1] * 4
+    ends = tables["ended"]
+    assert sorted(ends["ticket"].tolist()) == list(range(1, count + 2))
+    assert ends["ticket"][-1] == 1
+    assert ends["cycle"][-2] < tables["reports"]["cycle"][-4] < ends["cycle"][-1]
+    assert not ends["fate"].any()
+    for stream in range(1, 8):
+        mine = [t for t in ends["ticket"].tolist() if launches[t - 1].stream == stream]
+        assert mine == sorted(mine)
