@@ -207,7 +207,7 @@ WRONG = {
     "LAUNCH_TIMEOUT does not arrive": (
         ("misbehaving_sms", {"seed": 1, "commands": 5000}),
         Change(FrontEnd, "_launches", "eq(registers.launch_timeout)", "eq(0)"),
-        "a block runs longer than LAUNCH_TIMEOUT allows|a launch has no record",
+        "a launch runs longer than LAUNCH_TIMEOUT allows|a launch has no record",
     ),
     "no time-out comes": (
         ("storm", {"seed": 1, "accesses": 100_000, "episode": 1000}),

@@ -121,8 +121,8 @@ inline std::vector<std::string> hard_cases() {
     for (unsigned code : {WARPLOOM_ERROR_REPORT_NOT_RUNNING, WARPLOOM_ERROR_KILL_NOT_ASKED,
                           WARPLOOM_ERROR_LOST_SM_SIGNAL})
         all.push_back("ERROR_LAST, code " + std::to_string(code));
-    for (const char* state : {"waits", "handed on", "runs", "suspended, killed",
-                              "suspended, drained", "aborted before"})
+    for (const char* state :
+         {"waits", "runs", "suspended, killed", "suspended, drained", "aborted before"})
         all.push_back(std::string("ABORT: ") + state);
     for (unsigned k = 0; k < SECTIONS; k++) {
         all.push_back("commands in section " + std::to_string(k));
