@@ -26,18 +26,20 @@ def demanded(table: MappingTable) -> Counter[tuple[int, tuple[int, int, int]]]:
 
 def judge(table: MappingTable, work: MergedWork, config: Config, mode: str) -> None:
     """Assert every rule."""
-    log, returns = work.log, timing(config).returns
+    latency = timing(config)
+    log, returns = work.log, latency.resident_returns
     assert ran(work) == demanded(table)
     last_report = [0] * len(table.tasks)
     for task, cycle in zip(work.tasks, log.reported, strict=True):
         last_report[task] = max(last_report[task], cycle)
     for n, task in enumerate(work.tasks):
-        # A mark stands `returns` cycles after the last report at the earliest; under `gate` the
-        # decision sees it, and the offer comes later.
+        # A mark stands `resident_returns` cycles after the last report at the earliest; under
+        # `gate` the pick sees it, and the offer comes later.
         needed = max((last_report[t] for t in table.tasks[task].depends), default=-returns)
         assert log.started[n] >= needed + returns
         if mode == "gate":
-            assert log.offered[n] > needed + returns and log.started[n] == log.offered[n]
+            assert log.offered[n] >= needed + returns + latency.resident_offer
+            assert log.started[n] == log.offered[n]
         assert log.offered[n] <= log.started[n]
         assert log.due[n] >= log.started[n] + work.lengths[n] and log.reported[n] >= log.due[n]
     # In order of merged id, one a cycle; an SM reports one a cycle.

@@ -8,12 +8,13 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tb.support import trace_files
-from tb.support.line_runs import run_line
 from warploom_golden.merging.deadlock import Deadlock
 from warploom_golden.merging.merge_planner import MergePlanner
 from warploom_golden.merging.merged_replay import MergeRules, run_merged
 from warploom_golden.merging.merged_work import CHARGES
 from warploom_golden.merging.table_check import TableError
+from warploom_golden.replay.gains import Workload, run_queue
+from warploom_golden.replay.machine import Machine
 from warploom_sim.cli import main
 from warploom_sim.methods.merge import h200
 from warploom_sim.methods.merge.merge_report import charge_verdict
@@ -147,7 +148,8 @@ def test_a_traces_figures(tmp_path: Path) -> None:
     launches = make_launches(
         trace_reader.load(trace), config, MergeOptions(file=trace).time_scale, 4
     )
-    assert found["cycles_unmerged"] == run_line(launches, config, 5).cycles
+    work = Workload(launches, config, 5)
+    assert found["cycles_unmerged"] == run_queue(work, Machine.of(config))
     # Streams 7, 7, 8, 7: two of the first with one of the second, then the one that is left.
     assert (found["launches"], found["merged_launches"], found["tables"]) == (4, 3, 1)
     assert found["blocks"] == 32 and found["time_scale"] == "1/32"

@@ -11,19 +11,21 @@ from hypothesis import strategies as st
 from tb.merging.graphs import LIMITS, SHAPES, cases, config, random_tasks, task, whole_tasks
 from tb.merging.merged_ledger import judge, ran
 from tb.replay.test_event_model import random_launches
-from tb.support.line_runs import run_line
 from warploom_golden.merging.deadlock import Deadlock
 from warploom_golden.merging.dependency_tracker import DependencyTracker
 from warploom_golden.merging.mapping_table import MappingTable
 from warploom_golden.merging.merge_planner import MergePlanner
 from warploom_golden.merging.merged_dispatcher import MODES, MergedDispatcher
+from warploom_golden.merging.merged_indices import MergedIndices
 from warploom_golden.merging.merged_replay import MergedRun, MergeRules, run_merged
 from warploom_golden.merging.merged_work import CHARGES, MergedWork, merged_work
 from warploom_golden.merging.table_check import TableError
 from warploom_golden.merging.tags_and_marks import permuted
-from warploom_golden.replay.event_constants import PREDICTED_POLICIES
-from warploom_golden.replay.event_front import EventFront
-from warploom_spec import Config, WarploomError, preset, timing
+from warploom_golden.replay import event_model
+from warploom_golden.replay.event_constants import NEVER, PREDICTED_POLICIES
+from warploom_golden.replay.gains import Workload, run_queue
+from warploom_golden.replay.machine import Machine
+from warploom_spec import Config, LaunchDescriptor, WarploomError, preset, timing
 from warploom_spec.config import RECLAIMS
 
 #: What the small machines of these tests have.
@@ -65,23 +67,24 @@ def test_a_blocks_own_need_can_be_charged_alone(case: tuple[Config, MappingTable
 
 @pytest.mark.parametrize("policy", PREDICTED_POLICIES)
 @pytest.mark.parametrize("reclaim", RECLAIMS)
-@pytest.mark.parametrize("name", ["tiny", "default"])
-def test_plain_launches_run_as_in_the_line_of_the_gains(
-    name: str, policy: str, reclaim: str, seed: int
-) -> None:
-    """Equal to the cycle: every offer's cycle and SM, and the run's cycles."""
-    machine = replace(preset(name), policy=policy, reclaim=reclaim)
-    for k in range(6):
-        rng = random.Random(f"{seed}-{k}-{name}-{policy}-{reclaim}")
+def test_plain_launches_run_as_in_the_replay(policy: str, reclaim: str, seed: int) -> None:
+    """Equal to the cycle: every offer's cycle, SM and slot, and the run's cycles."""
+    machine = replace(preset("tiny"), policy=policy, reclaim=reclaim)
+    refused = 0
+    for k in range(4):
+        rng = random.Random(f"{seed}-{k}-{policy}-{reclaim}")
         drawn = random_launches(rng, machine, 12)
-        launches = [replace(one, stream=0) for one in drawn]
-        line = run_line(launches, machine, k)
+        launches = [replace(one, stream=0, priority=0, mode=0) for one in drawn]
+        offers = event_model.run(launches, machine, k).tables["offers"]
         merged = run_merged(launches, machine, k)
-        assert sorted(zip(line.cycle.tolist(), line.sm.tolist(), strict=True)) == sorted(
-            pair for w in merged.works for pair in zip(w.log.offered, w.log.sm, strict=True)
+        assert sorted(zip(*(offers[name].tolist() for name in ("cycle", "sm", "slot")))) == sorted(
+            block
+            for w in merged.works
+            for block in zip(w.log.offered, w.log.sm, w.log.slot, strict=True)
         )
-        assert merged.cycles == line.cycles
-        assert merged.refused == line.refused > 0
+        assert merged.cycles == run_queue(Workload(launches, machine, k), Machine.of(machine))
+        refused += merged.refused
+    assert refused > 0
 
 
 # --- timing --------------------------------------------------------------------------------------
@@ -93,25 +96,26 @@ def one_after_the_other(mode: str) -> MergedRun:
 
 
 def test_a_gate_opens_when_the_slot_of_the_last_report_is_free() -> None:
-    """The mark stands, and the decision is made, `returns` cycles after the last report."""
+    """The mark stands, and a block is picked, `resident_returns` after the last report."""
     (work,) = one_after_the_other("gate").works
-    mark = max(work.log.reported[:2]) + LATENCY.returns
-    assert work.log.offered[2:] == [mark + LATENCY.offer, mark + LATENCY.offer + 1]
+    offer = max(work.log.reported[:2]) + LATENCY.resident_returns + LATENCY.resident_offer
+    assert work.log.offered[2:] == [offer, offer + 1]
     assert work.log.started == work.log.offered
 
 
 def test_a_spinning_block_begins_in_the_cycle_of_the_mark() -> None:
     done = one_after_the_other("spin")
     (work,) = done.works
-    # Offered at once, one a cycle; they wait in their slots.
-    assert work.log.offered == list(range(work.log.offered[0], work.log.offered[0] + 4))
-    mark = max(work.log.reported[:2]) + LATENCY.returns
+    # Offered at once; they wait in their slots.
+    first = work.log.offered[0]
+    assert work.log.offered == [first, first + 1, first + 2, first + 5]
+    mark = max(work.log.reported[:2]) + LATENCY.resident_returns
     assert work.log.started[2:] == [mark, mark]
     # The last block of each task waits for the tag of the other one.
     held = [work.log.due[n] - work.log.started[n] - work.lengths[n] for n in (1, 3)]
     assert done.spin_slot_cycles == 2 * mark - sum(work.log.offered[2:]) + sum(held)
     for n in (1, 3):
-        tagged = work.log.reported[n - 1] + LATENCY.returns
+        tagged = work.log.reported[n - 1] + LATENCY.resident_returns
         assert work.log.due[n] == max(work.log.started[n] + work.lengths[n], tagged)
 
 
@@ -123,10 +127,24 @@ def test_the_pages_worked_example_to_the_cycle() -> None:
         for mode in MODES
     }
     gate, spin = logs["gate"], logs["spin"]
-    assert gate.offered == gate.started == [18, 19, 31, 32]
-    assert gate.reported == [24, 25, 37, 38]
-    assert spin.offered == [18, 19, 20, 21] and spin.started == [18, 19, 32, 32]
-    assert spin.reported == [24, 28, 38, 42]
+    first = gate.offered[0]
+    assert spin.offered[0] == first
+    for log in (gate, spin):
+        for cycles in (log.offered, log.started, log.reported):
+            cycles[:] = [cycle - first for cycle in cycles]
+    # Tags of 6 and 7 are counted in 12 and 13 (`resident_returns` - 1 = 6 cycles later); the mark
+    # stands in 14; a pick in 14 is offered in 17 (`resident_offer` = 3).
+    assert gate.offered == gate.started == [0, 1, 17, 18]
+    assert gate.reported == [6, 7, 23, 24]
+    # A start in -9 is active in -4, first picked in -3. The scan looks at SM 0, 1 and 2 in -7 to
+    # -5, so they have room in -3 to -1: picks in -3, -2, -1. The change made in -5 lets the scan
+    # begin anew: SM 3 is looked at in -1 and has room in 3. SM 0 was picked in -3; its own verdict
+    # lands in 1. It has room in 2, a cycle before SM 3: a pick in 2, an offer in 5.
+    assert spin.offered == [0, 1, 2, 5] and spin.sm == [0, 1, 2, 0]
+    # The tag of a is counted in 12: b is due from 13 on. Its own tag is counted in 19.
+    # Two blocks begin with the mark in 20. The tag of c, reported in 26, is counted in 32.
+    assert spin.started == [0, 1, 20, 20]
+    assert spin.reported == [6, 13, 26, 33]
 
 
 def test_tags_of_several_sms_are_counted_one_a_cycle_in_turn() -> None:
@@ -142,38 +160,51 @@ def test_tags_of_several_sms_are_counted_one_a_cycle_in_turn() -> None:
     assert tracker.marks == 3 and tracker.done and tracker.count() is None
 
 
-def dispatched(work: MergedWork, machine: Config, mode: str) -> int:
-    """Run one launch on the dispatcher alone; return the cycle in which its end is loaded."""
-    dispatcher = MergedDispatcher(machine, mode)
-    dispatcher.accept(work, 0)
-    after, ended = dispatcher.advance(0, 1 << 40)
-    assert ended is work
-    return after - 1
+def dispatched(work: MergedWork, machine: Config, mode: str, step: int = NEVER) -> tuple[int, ...]:
+    """Run one launch on the dispatcher alone, at most some cycles at once.
+
+    Returns the cycle in which it is at `ended` first, cycles that the gate held, and slot-cycles.
+    """
+    dispatcher = MergedDispatcher(machine, lambda launch: work, mode)
+    cycle = timing(machine).resident_boot
+    dispatcher.start(cycle, 0, LaunchDescriptor(grid=(1, 1, 1), block=(1, 1, 1)), 1)
+    while dispatcher.ended is None:
+        cycle = dispatcher.advance(cycle, min(cycle + step, NEVER))
+    dispatcher.take_end()
+    return cycle, dispatcher.gate_cycles, dispatcher.spin_slot_cycles
+
+
+def due_at_once(table: MappingTable, machine: Config, blocks: int) -> MergedWork:
+    """Return the work of a table of which so many blocks are first due in one cycle."""
+    learnt = merged_work(table, machine, 0)
+    learnt.lengths[:] = [1000] * len(learnt.lengths)
+    dispatched(learnt, machine, "gate")
+    work = merged_work(table, machine, 0)
+    work.lengths[:blocks] = [500 - cycle for cycle in learnt.log.offered[:blocks]]
+    return work
 
 
 def test_a_burst_of_reports_delays_the_mark_by_one_cycle_a_tag() -> None:
     """Sixteen blocks on sixteen SMs, all reported in one cycle."""
-    machine = config(sms=16)
+    machine = config(sms=16, block_slots=1)
     table = MergePlanner(machine).plan([task(16), task(1, (0,))])
-    work = merged_work(table, machine, 0)
-    work.lengths[:] = [*range(40, 24, -1), 4]
+    work = due_at_once(table, machine, 16)
     dispatched(work, machine, "gate")
-    assert len(set(work.log.reported[:16])) == 1
-    # The first tag's counting, sixteen tags, then the mark and the decision, the offer.
-    counted = work.log.reported[0] + LATENCY.returns - 1
-    assert work.log.offered[16] == counted + 16 + LATENCY.offer
+    assert set(work.log.reported[:16]) == {500}
+    # The first tag's counting, sixteen tags, then the mark and the pick, the offer.
+    counted = 500 + LATENCY.resident_returns - 1
+    assert work.log.offered[16] == counted + 16 + LATENCY.resident_offer
 
 
 def test_a_launch_is_gone_only_when_its_tags_are_counted() -> None:
-    machine = config(sms=16)
-    work = merged_work(MergePlanner(machine).plan([task(16), task(16)]), machine, 0)
-    work.lengths[:] = range(60, 28, -1)
-    end = dispatched(work, machine, "gate")
-    first = min(work.log.reported)
-    # An SM reports its two blocks in two cycles.
-    assert max(work.log.reported) == first + 1
-    # One tag a cycle; the end is loaded `end` cycles after the last one's counting.
-    assert end == first + LATENCY.returns - 1 + 31 + LATENCY.end
+    machine = config(sms=16, block_slots=2)
+    work = due_at_once(MergePlanner(machine).plan([task(16), task(16)]), machine, 32)
+    end, _, _ = dispatched(work, machine, "gate")
+    # The ports grant one report a cycle, from the first SM's in 501 on. An SM whose first report is
+    # granted in g sends its second in g + 2: none of the 32 grants in 501 to 532 falls out.
+    assert sorted(work.log.reported) == [500] * 16 + [*range(503, 519)]
+    # One tag a cycle. What is counted in c lets the launch be at `ended` in c + 2.
+    assert end == 500 + LATENCY.resident_returns - 1 + 31 + 2
 
 
 # --- a drained launch goes on --------------------------------------------------------------------
@@ -282,19 +313,9 @@ def test_no_event_is_jumped_over(case: tuple[Config, MappingTable]) -> None:
     """Stepped through every cycle, the dispatcher does the same in the same cycles."""
     machine, table = case
     for mode in MODES:
-        jumping = MergedDispatcher(machine, mode)
-        jumped = merged_work(table, machine, 3)
-        jumping.accept(jumped, 0)
-        end, _ = jumping.advance(0, 1 << 40)
-        stepping = MergedDispatcher(machine, mode)
-        stepped = merged_work(table, machine, 3)
-        stepping.accept(stepped, 0)
-        cycle, ended = 0, None
-        while ended is None:
-            cycle, ended = stepping.advance(cycle, cycle + 1)
-        assert (cycle, stepped.log) == (end, jumped.log)
-        assert stepping.gate_cycles == jumping.gate_cycles
-        assert stepping.spin_slot_cycles == jumping.spin_slot_cycles
+        jumped, stepped = (merged_work(table, machine, 3) for _ in range(2))
+        assert dispatched(jumped, machine, mode) == dispatched(stepped, machine, mode, step=1)
+        assert jumped.log == stepped.log
 
 
 # --- index configurations ------------------------------------------------------------------------
@@ -302,14 +323,20 @@ def test_each_shape_is_presented_once_in_order_of_task_number() -> None:
     machine = config(history_entries=2)
     tasks = [task(1, block=SHAPES[n]) for n in (3, 0, 3)]
     table = MergePlanner(machine).plan(tasks)
-    front = EventFront([table.launch(machine)], machine, {0: table.shapes()})
-    handed = None
+    indices = MergedIndices(machine, lambda launch: table.shapes())
+    indices.ask(0, table.launch(machine))
+    accepted, decided = [], {}
     for cycle in range(60):
-        handed = handed or front.step(cycle, place_free=True)
-    assert handed is not None
-    decided = [accepted.decision for _, _, accepted in front.decisions]
-    assert handed.entries == [accepted.entry for _, _, accepted in front.decisions]
-    assert len(set(handed.entries)) == 2 and handed.prepared == decided[1] + 1 > decided[0] + 1
+        found = indices.look_up(cycle)
+        accepted += [] if found is None else [found]
+        decision = indices.decision(cycle)
+        if decision is not None:
+            decided[cycle] = decision
+    # The launch is decided once, with its last shape.
+    assert [one.entry for one in accepted] == [0, 1]
+    assert decided == {accepted[1].decision: accepted[1]}
+    # The second shape is presented in the cycle after the first one's decision.
+    assert accepted[1].decision > accepted[0].decision + LATENCY.filter_lookup
 
 
 def test_merged_launches_follow_each_other_though_each_needs_the_whole_history() -> None:
@@ -332,7 +359,9 @@ def test_a_launch_begins_after_the_one_before_it_has_ended() -> None:
     for mode in MODES:
         done = run_merged([table, plain, table], machine, 0, MergeRules(mode=mode))
         for earlier, later in zip(done.works, done.works[1:], strict=False):
-            assert min(later.log.offered) >= max(earlier.log.reported) + 7
+            # A stream is free for so long between two launches.
+            least = LATENCY.resident_end + 8 + LATENCY.resident_first_offer
+            assert min(later.log.offered) >= max(earlier.log.reported) + least
 
 
 # --- illegal tables, forced in -------------------------------------------------------------------

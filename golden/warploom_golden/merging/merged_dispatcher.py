@@ -1,13 +1,12 @@
 """Event model of the dispatcher for merged launches, with its SMs.
 
 Placement, resources and SMs are those of the replay's event model (``merged_machine``). Tags and
-marks follow ``docs/merging/merged_kernels.md``. Launches run one after the other, like the launches
-of one stream.
+marks follow ``docs/merging/merged_kernels.md``. All launches are in stream 0, so they run one after
+the other.
 """
 
 from collections import deque
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
 from typing import Final
 
 import numpy as np
@@ -26,51 +25,42 @@ from warploom_golden.merging.merged_machine import (
 )
 from warploom_golden.merging.merged_work import MergedWork
 from warploom_golden.replay.event_constants import NEVER, NONE
-from warploom_golden.replay.event_dispatcher import SmBehaviour, clear, initial_state
-from warploom_golden.replay.event_state import State
-from warploom_golden.replay.machine import Machine
-from warploom_spec import Config, WarploomError, timing
+from warploom_golden.replay.residents.dispatcher import ResidentMachine
+from warploom_spec import RESOURCES, Config, LaunchDescriptor, WarploomError, timing
 
 #: Who holds a block until its marks stand. ``spin``: its SM, as in patent CN102708009A. ``gate``:
 #: the dispatcher.
 MODES: Final = ("spin", "gate")
-#: The most launches that the dispatcher holds.
-PLACES: Final = 2
+#: The stream of all launches.
+STREAM: Final = 0
 
 
-@dataclass
-class _Resident:
-    """A launch in a place, handed over in the cycle ``since``."""
-
-    work: MergedWork
-    waits: LaunchWaits
-    since: int
-    launch: Launch
-
-
-class MergedDispatcher:
+class MergedDispatcher(ResidentMachine):
     """Places blocks in order of merged id, counts tags, sets marks.
 
-    A cycle has five steps, in this order: the head is decided; reports are processed and slots
-    returned; one tag is counted; SMs report; the end of a launch is loaded. A decision sees only
-    the slots that were returned, and the tags that were counted, in earlier cycles.
+    A pick of a cycle sees only the marks that stand in it. A tag is counted at the end of a cycle;
+    a launch is held, as by a block that is out, until all its tags are counted.
 
     Parameters
     ----------
     config : Config
         Number of SMs, their resources, placement policy, reclaim rule.
+    work_of : callable
+        Returns the blocks of a launch that starts.
     mode : str
         One of `MODES`.
     walk : int
         Cycles that a task's last block takes to read each other tag, one after the other, as in
         patent CN102708009A. 0: no block reads tags; they are counted beside the dispatcher.
+    note_end : callable
+        Called with the blocks of a launch that is over and leaves the dispatcher.
 
     Attributes
     ----------
     spin_slot_cycles : int
         Sum over all blocks: cycles that a block held a slot while it waited for marks or tags.
     gate_cycles : int
-        Cycles in which only a missing mark held the head: an SM had room for the block.
+        Cycles in which only a missing mark held the next block: an SM had room for it.
 
     Raises
     ------
@@ -78,18 +68,29 @@ class MergedDispatcher:
         If the mode is unknown, or the placement policy is not predicted.
     """
 
-    def __init__(self, config: Config, mode: str, walk: int = 0):
+    def __init__(
+        self,
+        config: Config,
+        work_of: Callable[[LaunchDescriptor], MergedWork],
+        mode: str,
+        walk: int = 0,
+        note_end: Callable[[MergedWork], None] = lambda work: None,
+    ):
         if mode not in MODES:
             raise WarploomError(f"mode is {mode!r}; legal: {', '.join(MODES)}")
-        self._config = config
-        self._timing = timing(config)
+        # Each block's length is its work's: the seed is not used.
+        super().__init__(config, seed=0)
+        self._returns = timing(config).resident_returns
+        self._work_of, self._note_end = work_of, note_end
         self._spin = mode == "spin"
         self._walk = walk
-        self._places: deque[_Resident] = deque()
-        self._state: State = initial_state(config, Machine.of(config), SmBehaviour())[0]
-        # Of the launch that is in the dispatcher, or was the last one there.
-        self._launch: Launch | None = None
-        self._reports = np.zeros((MERGED_ID + 1, 0), np.int64)
+        # Logs of one cycle.
+        self._offers = np.zeros((5, 1), np.int64)
+        self._reports = np.zeros((4, config.sms), np.int64)
+        # The launch that is here.
+        self._work: MergedWork | None = None
+        self._waits: LaunchWaits | None = None
+        self._launch = _no_launch(config)
         # Reports of this launch whose tags are counted, or on their way.
         self._read = 0
         # Tags on their way to be counted: (cycle, SM, task). Then the cycle in which the next tag
@@ -100,103 +101,82 @@ class MergedDispatcher:
         self._nearly_done: set[int] = set()
         # Blocks whose due cycle became known: (SM, slot, due cycle).
         self._holds: list[tuple[int, int, int]] = []
-        self._last_load = -PLACES
         self.spin_slot_cycles = 0
         self.gate_cycles = 0
 
-    @property
-    def places_free(self) -> int:
-        """Places without a launch."""
-        return PLACES - len(self._places)
-
-    def accept(self, work: MergedWork, cycle: int) -> None:
-        """Take a launch that is handed over in ``cycle``; call before `advance` runs that cycle."""
+    def start(self, cycle: int, row: int, launch: LaunchDescriptor, ticket: int) -> None:
+        """Let a launch transfer at ``start`` in a cycle."""
+        assert row == STREAM and self._work is None, "merged launches run one after the other"
+        super().start(cycle, row, launch, ticket)
+        work = self._work_of(launch)
         waits = LaunchWaits(work, self._config.sms, self._spin, self._walk)
-        self._places.append(_Resident(work, waits, cycle, _launch(work, self._config)))
-        if len(self._places) == 1:
-            self._begin()
-
-    def _begin(self) -> None:
-        """Let the oldest launch be walked next."""
-        resident = self._places[0]
-        state, place = self._state, self._state.places[0]
-        clear(place)
-        state.ages[0], state.residents, state.reports = 0, 1, 0
-        place.occupied = True
-        # Stream order held this launch while the one before it had a place. The dispatcher sees
-        # the free place one cycle late. The first block can be decided `change` cycles after the
-        # launch was given to the walker, which is one cycle after ``since``.
-        given = max(resident.since + self._timing.stage, self._last_load + 2)
-        place.since = given + self._timing.change - 1
-        place.next = resident.work.start
-        blocks = len(resident.work.tasks)
-        # A launch with tags is not over before all of them are counted.
-        place.end = blocks if resident.waits.tracker.done else blocks + 1
-        self._launch = resident.launch
-        self._reports = np.zeros((MERGED_ID + 1, blocks), np.int64)
+        self._work, self._waits, self._launch = work, waits, _launch(work, self._config)
         self._read = 0
         self._nearly_done.clear()
-        self._open(resident)
+        each = self._state.rows[row]
+        each.next, each.end = work.start, len(work.tasks)
+        each.need[:] = work.amounts[work.tasks[work.start]]
+        each.out = int(not waits.tracker.done)
+        self._open()
 
-    def _open(self, resident: _Resident) -> None:
-        """Open the tasks whose blocks may be placed."""
-        marks = resident.waits.tracker.marks
-        resident.launch.open[:] = [not needs & ~marks for needs in resident.work.needs]
-        self._nearly_done = {task for task in self._nearly_done if not marks >> task & 1}
+    def take_end(self) -> None:
+        """Let what is at `ended` transfer in the next cycle to run."""
+        super().take_end()
+        assert self._work is not None and self._waits is not None
+        self.spin_slot_cycles += self._waits.slot_cycles
+        work, self._work = self._work, None
+        self._note_end(work)
 
-    def advance(self, cycle: int, until: int) -> tuple[int, MergedWork | None]:
-        """Run from one cycle to another, or until a launch's end is loaded.
-
-        Parameters
-        ----------
-        cycle, until : int
-            The first cycle to run, and the first one not to run.
-
-        Returns
-        -------
-        tuple
-            The next cycle in which something may happen, ``until`` at most. And the launch whose
-            end was loaded in the cycle before, or None.
+    def advance(self, cycle: int, until: int) -> int:
+        """Run from one cycle to another, or until the caller must know what happened.
 
         Raises
         ------
         Deadlock
-            If a launch has begun and is not finished, and no event can come any more. The error
-            has the blocks that wait.
+            If a launch is here that is not over, and no event can come any more. The error has the
+            blocks that wait.
         """
-        if self._launch is None:
-            return until, None
-        while cycle < until:
-            resident = self._places[0] if self._places else None
-            tracked = resident is not None and resident.work.tracked
+        tracked = self._work is not None and self._work.tracked
+        told = False
+        while cycle < until and not told:
             ran = advance(
-                self._state,
+                self._states,
                 self._launch,
                 np.array(self._holds, np.int64).reshape(-1, 3),
                 int(self._spin) if tracked else NONE,
                 tracked and self._spin,
+                self._offers,
                 self._reports,
+                self._read,
                 cycle,
                 min(until, self._next_change() + 1),
                 SOURCES,
             )
-            cycle = ran.cycle
+            cycle, told = ran.cycle, ran.told
             self._holds.clear()
             self.gate_cycles += ran.gated
-            if resident is None:
-                continue
-            if ran.ended:
-                return cycle, self._load(cycle - 1)
-            changed = tracked and self._follow(resident, ran)
-            event = min(ran.event, self._next_change())
-            if event >= NEVER and not changed:
+            if tracked:
+                self._follow(ran)
+            if cycle >= NEVER and self._is_alive():
                 raise Deadlock(self._waiters(ran))
-        return cycle, None
+        return cycle
+
+    def _is_alive(self) -> bool:
+        """Tell whether a launch is here that is not over."""
+        row = self._state.rows[STREAM]
+        return self._work is not None and bool(row.open or row.busy)
 
     # --- tags and marks --------------------------------------------------------------------------
+    def _open(self) -> None:
+        """Open the tasks whose blocks may be placed."""
+        assert self._work is not None and self._waits is not None
+        marks = self._waits.tracker.marks
+        self._launch.open[:] = [not needs & ~marks for needs in self._work.needs]
+        self._nearly_done = {task for task in self._nearly_done if not marks >> task & 1}
+
     def _next_count(self) -> int:
         """Return the next cycle in which a tag is counted."""
-        if self._places and self._places[0].waits.tracker.waiting:
+        if self._waits is not None and self._waits.tracker.waiting:
             return self._count_at
         return self._tags[0][0] if self._tags else NEVER
 
@@ -204,72 +184,72 @@ class MergedDispatcher:
         """Return the next cycle in which the count of a tag may change more than the count."""
         return self._next_count() if self._nearly_done else NEVER
 
-    def _follow(self, resident: _Resident, ran: Ran) -> bool:
-        """Follow the blocks so far, and count tags; return whether that changed what may come.
+    def _follow(self, ran: Ran) -> None:
+        """Follow the blocks so far, and count tags.
 
-        The tag of a block that is reported in cycle t waits to be counted from t + `returns` - 1
-        on.
+        The tag of a block that is reported in cycle t waits to be counted from t +
+        `resident_returns` - 1 on.
         """
-        waits, work = resident.waits, resident.work
+        assert self._waits is not None
+        waits = self._waits
         marks = waits.tracker.marks
-        self._note_reports(resident, ran)
-        self._count(resident, ran.cycle - 1)
+        self._note_reports(ran)
+        self._count(ran.cycle - 1)
         if ran.waits:
-            self._hold(work, waits.placed(ran.placed - 1, ran.cycle - 1))
-        self._count(resident, ran.cycle)
+            self._hold(waits.placed(ran.placed - 1, ran.cycle - 1))
+        self._count(ran.cycle)
         if waits.tracker.marks == marks:
-            return len(self._holds) > 0
-        self._open(resident)
+            return
+        self._open()
         if waits.tracker.done:
-            self._note_end(work, ran.cycle - 1)
-        return True
+            self._let_end(ran.cycle - 1)
 
-    def _note_reports(self, resident: _Resident, ran: Ran) -> None:
+    def _note_reports(self, ran: Ran) -> None:
         """Let the tags of blocks wait that were reported since the last time."""
-        launch = resident.launch
-        for cycle, sm, _, merged_id in self._reports[:, self._read : ran.reports].T.tolist():
-            task = resident.work.tasks[merged_id]
-            self._tags.append((cycle + self._timing.returns - 1, sm, task))
+        assert self._work is not None
+        launch = self._launch
+        for cycle, sm, merged_id in launch.reported[:, self._read : ran.reports].T.tolist():
+            task = self._work.tasks[merged_id]
+            self._tags.append((cycle + self._returns - 1, sm, task))
             if launch.left[task] <= int(self._spin):
                 self._nearly_done.add(task)
         self._read = ran.reports
 
-    def _count(self, resident: _Resident, until: int) -> None:
+    def _count(self, until: int) -> None:
         """Count one tag in each cycle before ``until`` in which one waits."""
-        waits = resident.waits
+        assert self._waits is not None
+        waits = self._waits
         while (cycle := self._next_count()) < until:
             while self._tags and self._tags[0][0] == cycle:
                 _, sm, task = self._tags.popleft()
                 waits.tracker.enter(sm, task)
-            self._hold(resident.work, waits.count(cycle))
+            self._hold(waits.count(cycle))
             self._count_at = cycle + 1
 
-    def _hold(self, work: MergedWork, dues: Iterable[Due]) -> None:
+    def _hold(self, dues: Iterable[Due]) -> None:
         """Tell the SMs until which cycle to hold blocks."""
+        assert self._work is not None
         for merged_id, due in dues:
-            sm, slot = work.rows[ON_SM, merged_id], work.rows[IN_SLOT, merged_id]
+            sm, slot = (int(self._work.rows[row, merged_id]) for row in (ON_SM, IN_SLOT))
             self._holds.append((sm, slot, due))
 
-    # --- the end of a launch ---------------------------------------------------------------------
-    def _note_end(self, work: MergedWork, cycle: int) -> None:
-        """Let a launch end whose tags are all counted: now, or when its last block is out."""
-        place = self._state.places[0]
-        place.end = len(work.tasks)
-        if place.out == 0:
-            place.load = self._state.load_at = cycle + self._timing.end
+    def _let_end(self, cycle: int) -> None:
+        """Hold a launch no longer whose last tag was counted in a cycle, as its last return does.
 
-    def _load(self, cycle: int) -> MergedWork:
-        self._last_load = cycle
-        resident = self._places.popleft()
-        self.spin_slot_cycles += resident.waits.slot_cycles
-        if self._places:
-            self._begin()
-        return resident.work
+        Its blocks' reports were at the books before.
+        """
+        row = self._state.rows[STREAM]
+        row.out -= 1
+        if row.out == 0:
+            row.busy = False
+            self._state.busy_rows -= 1
+            self._state.emptied = STREAM
+        self._settle(cycle)
 
     def _waiters(self, ran: Ran) -> list[Waiter]:
         """Return the blocks of the deadlocked launch that wait, with their causes."""
-        resident = self._places[0]
-        work, waits, log = resident.work, resident.waits, resident.work.rows
+        assert self._work is not None and self._waits is not None
+        work, waits, log = self._work, self._waits, self._work.rows
         placed = ran.placed
         waiters = [
             Waiter(n, work.tasks[n], work.place(n), f"on SM {log[ON_SM, n]}", waits.cause(n))
@@ -277,10 +257,27 @@ class MergedDispatcher:
             if log[REPORTED, n] < 0
         ]
         if placed < len(work.tasks):
-            cause = waits.cause(placed) if ran.gated else "room on an SM"
+            gated = self._state.shut and self._state.rooms > 0
+            cause = waits.cause(placed) if gated else "room on an SM"
             task, place = work.tasks[placed], work.place(placed)
             waiters.append(Waiter(placed, task, place, "at the dispatcher", cause))
         return waiters
+
+
+def _no_launch(config: Config) -> Launch:
+    """Return the arrays before the first launch."""
+    none = np.zeros(0, np.int64)
+    return Launch(
+        tasks=none,
+        lengths=none,
+        amounts=np.zeros((0, len(RESOURCES)), np.int64),
+        open=none,
+        last=none,
+        left=none,
+        log=np.zeros((0, 0), np.int64),
+        reported=np.zeros((0, 0), np.int64),
+        holder=np.zeros((config.sms, config.block_slots), np.int64),
+    )
 
 
 def _launch(work: MergedWork, config: Config) -> Launch:
@@ -293,5 +290,6 @@ def _launch(work: MergedWork, config: Config) -> Launch:
         last=np.array(work.last, np.int64),
         left=np.bincount(work.tasks[work.start :], minlength=len(work.needs)),
         log=work.rows,
+        reported=np.zeros((MERGED_ID + 1, len(work.tasks)), np.int64),
         holder=np.zeros((config.sms, config.block_slots), np.int64),
     )

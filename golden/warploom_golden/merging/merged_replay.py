@@ -1,13 +1,15 @@
-"""Event model of a replay with merged launches: LaunchPath, dispatcher, SMs, all in one stream."""
+"""Event model of a replay with merged launches: LaunchPath and SMs, all in one stream."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from warploom_golden.merging.mapping_table import MappingTable
-from warploom_golden.merging.merged_dispatcher import MergedDispatcher
+from warploom_golden.merging.merged_dispatcher import STREAM, MergedDispatcher
+from warploom_golden.merging.merged_indices import MergedIndices
 from warploom_golden.merging.merged_work import MergedWork, merged_work, plain_work
-from warploom_golden.replay.event_constants import NEVER
-from warploom_golden.replay.event_front import EventFront, Waiting
+from warploom_golden.replay.residents.front import Checks, IndexConfig
+from warploom_golden.replay.residents.path import ResidentPath
+from warploom_golden.replay.residents.source import ReplaySource
 from warploom_spec import Config, LaunchDescriptor
 
 #: What runs: a plain launch, or a table that becomes one merged launch.
@@ -99,62 +101,86 @@ def run_merged(
     return _MergedReplay(items, config, seed, rules or MergeRules()).run(progress, keep)
 
 
+class _MergedPath(ResidentPath):
+    """LaunchPath whose dispatcher and whose index requests are those of merged launches.
+
+    Parameters
+    ----------
+    config : Config
+        The configuration.
+    dispatcher : MergedDispatcher
+        The dispatcher.
+    shapes_of : callable
+        Returns the index configurations of a launch.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        dispatcher: MergedDispatcher,
+        shapes_of: Callable[[LaunchDescriptor], Sequence[IndexConfig]],
+    ):
+        super().__init__(config)
+        self.dispatcher = dispatcher
+        # Tables are loaded before cycle 0.
+        self._checks = Checks(config, tables=(1 << config.max_tables) - 1)
+        self._indices = MergedIndices(config, shapes_of)
+
+
 class _MergedReplay:
-    """EventFront hands launches to MergedDispatcher, one after the other."""
+    """Launches and tables, the path that they take, and what became of them."""
 
     def __init__(self, items: Sequence[Item], config: Config, seed: int, rules: MergeRules):
-        self._items = items
-        self._config = config
-        self._seed = seed
-        self._rules = rules
-        launches = [
-            item.launch(config) if isinstance(item, MappingTable) else replace(item, stream=0)
-            for item in items
-        ]
-        merged = {
-            n: item.shapes() for n, item in enumerate(items) if isinstance(item, MappingTable)
-        }
-        self._front = EventFront(launches, config, merged)
-        self._dispatcher = MergedDispatcher(config, rules.mode, rules.walk)
-        self._waiting: list[Waiting] = []
+        self._config, self._seed, self._rules = config, seed, rules
+        self._launches = [_launch_of(item, config) for item in items]
+        # What a launch at a port of the path stands for.
+        self._items = {id(one): item for one, item in zip(self._launches, items, strict=True)}
+        self._dispatcher = MergedDispatcher(
+            config, self._work_of, rules.mode, rules.walk, self._note_end
+        )
+        self._path = _MergedPath(config, self._dispatcher, self._shapes_of)
         self._works: list[MergedWork] = []
-        self._last_cycle = 0
+        self._progress: Callable[[int], object] = lambda blocks: None
+        self._keep = True
 
     def run(self, progress: Callable[[int], object], keep: bool) -> MergedRun:
-        cycle = 0
-        while cycle < NEVER:
-            if self._front.wake <= cycle:
-                self._hand_over(cycle)
-            cycle, ended = self._dispatcher.advance(cycle, self._front.wake)
-            if ended is not None:
-                # The end was loaded in cycle - 1, is valid in cycle, and is in the record queue in
-                # cycle + 1.
-                self._front.end(cycle - 1, self._waiting.pop(0).entries)
-                self._last_cycle = cycle + 1
-                progress(len(ended.tasks))
-                if keep:
-                    self._works.append(ended)
-        answers = self._front.answers
-        last_answer = max((answer[0] for answer in answers), default=0)
+        self._progress, self._keep = progress, keep
+        source = ReplaySource(self._launches, self._path)
+        self._path.run(source)
+        source.check_sent()
+        log = self._path.log
+        ends = [answer.cycle for answer in log.answers[-1:]]
+        ends += [record["cycle"] for record in log.records[-1:]]
         return MergedRun(
-            cycles=max(self._last_cycle, last_answer) + 1,
+            cycles=max(ends, default=-1) + 1,
             works=self._works,
-            refused=sum(1 for answer in answers if answer[2]),
+            refused=sum(1 for answer in log.answers if answer.code),
             spin_slot_cycles=self._dispatcher.spin_slot_cycles,
             gate_cycles=self._dispatcher.gate_cycles,
         )
 
-    def _hand_over(self, cycle: int) -> None:
-        waiting = self._front.step(cycle, self._dispatcher.places_free > 0)
-        if waiting is None:
-            return
-        item = self._items[waiting.number]
-        rules = self._rules
+    def _note_end(self, work: MergedWork) -> None:
+        self._progress(len(work.tasks))
+        if self._keep:
+            self._works.append(work)
+
+    def _shapes_of(self, launch: LaunchDescriptor) -> Sequence[IndexConfig]:
+        item = self._items[id(launch)]
         if isinstance(item, MappingTable):
-            work = merged_work(
+            return item.shapes()
+        return [(launch.index_address, launch.block)]
+
+    def _work_of(self, launch: LaunchDescriptor) -> MergedWork:
+        item, rules = self._items[id(launch)], self._rules
+        if isinstance(item, MappingTable):
+            return merged_work(
                 item, self._config, self._seed, rules.charge, rules.last, jitter=rules.jitter
             )
-        else:
-            work = plain_work(item, self._config, self._seed, rules.jitter)
-        self._waiting.append(waiting)
-        self._dispatcher.accept(work, cycle)
+        return plain_work(item, self._config, self._seed, rules.jitter)
+
+
+def _launch_of(item: Item, config: Config) -> LaunchDescriptor:
+    """Return the launch that is sent for an item; all go in one stream, with one priority."""
+    if isinstance(item, MappingTable):
+        return item.launch(config)
+    return replace(item, stream=STREAM, priority=0, mode=0)

@@ -212,13 +212,19 @@ def known_warps(s: State, number: int, cycle: int) -> int:
 
 # --- the scan ------------------------------------------------------------------------------------
 @inlined
+def begin_scan(s: State, first: int) -> None:
+    """Let the scan begin in a cycle, with an SM (23)."""
+    s.scan, s.to_do, s.done = first, s.rules.sms, NEVER
+
+
+@inlined
 def move_scan(s: State, cycle: int, looks: bool, begins: bool) -> None:
     """End a cycle of the scan (23, 24); ``looks``: the pipe of returns did."""
     advances = looks or s.pick_at[(cycle - 1) & _MASK] != cycle - 1
     s.turn = s.to_do > 0 and s.idle == 7
     s.idle = 0 if advances else (s.idle + 1) & 7
     if begins:
-        s.scan, s.to_do, s.done = s.first_sm, s.rules.sms, NEVER
+        begin_scan(s, s.first_sm)
         return
     if advances:
         s.scan = s.scan + 1 if s.scan + 1 < s.rules.sms else 0

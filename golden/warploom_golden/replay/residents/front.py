@@ -2,18 +2,20 @@
 
 from collections import deque
 
-from warploom_golden.oracles.index_reference import last_mask, threads, warps, widths
+from warploom_golden.oracles.index_reference import Dims, last_mask, threads, warps, widths
 from warploom_golden.replay.event_constants import NEVER
 from warploom_golden.replay.event_filter import Accepted, EventFilter
 from warploom_golden.replay.event_front import judge
 from warploom_golden.replay.residents.launches import SentLaunch
-from warploom_spec import Config, resident_packets, timing
+from warploom_spec import Config, LaunchDescriptor, resident_packets, timing
 from warploom_spec.host_errors import HostError
 from warploom_spec.queue import Mode
 from warploom_spec.queue_packets import MODE_WORD
 
 #: Modes that LaunchCheck knows have two bits.
 _CHECKED_MODES = 4
+#: An index configuration: address and block.
+IndexConfig = tuple[int, Dims]
 
 
 class Checks:
@@ -23,10 +25,12 @@ class Checks:
     ----------
     config : Config
         What it checks against.
+    tables : int
+        The mapping tables that are loaded, a bit each.
     """
 
-    def __init__(self, config: Config):
-        self._config = config
+    def __init__(self, config: Config, tables: int = 0):
+        self._config, self._tables = config, tables
         self._stages = timing(config).launch_check
         self._packet = resident_packets.resident_launch(config)
         self._pipe: deque[tuple[int, SentLaunch, int]] = deque()
@@ -56,7 +60,7 @@ class Checks:
         checked = launch
         if launch.mode >= _CHECKED_MODES:
             checked = type(launch)(**{**vars(launch), "mode": launch.mode % _CHECKED_MODES})
-        code, argument = judge(checked, config)
+        code, argument = judge(checked, config, self._tables)
         if not code and launch.mode > Mode.YIELD:
             code, argument = HostError.FIELD_RANGE, MODE_WORD
         values = dict.fromkeys(self._packet.offsets, 0)
@@ -96,13 +100,12 @@ class Indices:
         Entries, references, latencies.
     """
 
-    def __init__(self, config: Config, *, bounded: bool = True):
-        self._timing = timing(config)
-        self.filter = EventFilter(config, bounded)
+    def __init__(self, config: Config):
+        self._config, self._timing = config, timing(config)
+        self._filter = EventFilter(config)
         # The configuration in the lookup stage, and since when.
-        self._asked: tuple[int, int, tuple[int, int, int], int] | None = None
+        self._asked: tuple[int, int, Dims, int] | None = None
         self._accepted: Accepted | None = None
-        self._gone = NEVER
         self._made: deque[int] = deque()
 
     @property
@@ -110,9 +113,14 @@ class Indices:
         """Whether a configuration is in the lookup stage or has no decision yet."""
         return self._asked is not None or self._accepted is not None
 
-    def ask(self, cycle: int, address: int, block: tuple[int, int, int], count: int) -> None:
-        """Let a configuration transfer in a cycle."""
-        self._asked, self._gone = (cycle, address, block, count), NEVER
+    def ask(self, cycle: int, launch: LaunchDescriptor) -> None:
+        """Let a launch's configuration transfer in a cycle."""
+        self._present(cycle, (launch.index_address, launch.block))
+
+    def _present(self, cycle: int, shape: IndexConfig) -> None:
+        """Present a configuration in a cycle."""
+        address, block = shape
+        self._asked = cycle, address, block, warps(block, self._config.warp_size)
 
     def look_up(self, cycle: int) -> Accepted | None:
         """Accept the configuration in this cycle if nothing holds it."""
@@ -121,7 +129,7 @@ class Indices:
         since, address, block, count = self._asked
         if cycle < since + self._timing.filter_lookup:
             return None
-        accepted = self.filter.accept(cycle, address, block, count)
+        accepted = self._filter.accept(cycle, address, block, count)
         if accepted is not None:
             self._asked, self._accepted = None, accepted
             if not accepted.hit:
@@ -149,10 +157,15 @@ class Indices:
         since, address, block, count = self._asked
         if cycle < since + self._timing.filter_lookup:
             return False
-        return self.filter.needs_release(cycle, address, block, count)
+        return self._filter.needs_release(cycle, address, block, count)
 
-    def cancel(self) -> None:
+    def release(self, cycle: int, entry: int) -> None:
+        """Give what a launch referred to back at the end of a cycle; ``entry`` is its decision's."""
+        self._filter.release(cycle, entry)
+
+    def cancel(self, cycle: int) -> None:
         """Let a cancel be there in a cycle, in which nothing was accepted."""
+        del cycle
         self._asked = None
 
     @property

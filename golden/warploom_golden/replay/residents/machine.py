@@ -124,8 +124,7 @@ def pick(s: State, number: int, offers: Integers, cycle: int) -> None:
     k = cycle & _MASK
     s.pick_at[k], s.pick_sm[k], s.pick_row[k] = cycle, number, n
     s.aside = False
-    if row.next == 0:
-        row.first_offer = offered
+    row.first_offer = min(row.first_offer, offered)
     walk(s, n, cycle)
 
 
@@ -160,7 +159,8 @@ def run_cycle(s: State, offers: Integers, reports: Integers, cycle: int) -> None
     leaves = s.active != NONE and settled and not kept
     first_sm = s.pointer if s.rules.policy == ROUND_ROBIN else 0
     number = NONE
-    if settled and kept and not s.turn:
+    s.gated = settled and kept and not s.turn and s.shut
+    if settled and kept and not s.turn and not s.shut:
         number = choose(s, cycle)
         if number == NONE:
             stall_now(s, s.scan_at[(cycle - LANDS) & _MASK], cycle)
@@ -287,7 +287,8 @@ def moves(s: State, cycle: int) -> bool:
     """Tell whether the cycle after this one may differ for what is not in a pipe."""
     if cycle <= s.restless or s.turn or s.waiting > 0 or s.killing > 0 or s.sweep_row >= 0:
         return True
-    if s.active != NONE and (s.rooms > 0 or s.fitting > 0):
+    # Behind a gate the head waits with the room that it has.
+    if s.active != NONE and s.fitting > (s.rooms if s.shut else 0):
         return True
     policy = s.rules.policy
     if policy == LEAST_LOADED and cycle <= max(s.last_pick, s.last_back) + 8:
@@ -321,6 +322,24 @@ def retires_soon(s: State, cycle: int) -> bool:
     at = s.order[s.line % len(s.order)]
     soon: bool = s.slots[at[0], at[1]].returned != NEVER
     return soon
+
+
+@inlined
+def skip(s: State, cycle: int, until: int) -> int:
+    """Go on from a cycle to the next one in which something may happen, ``until`` at most."""
+    event = min(next_event(s, cycle), until)
+    if s.told or s.marked:
+        event = cycle + 1
+    between = event - cycle - 1
+    if between > 0 and event < NEVER:
+        if s.active != NONE and not s.shut:
+            stall_between(s, cycle + 1, between)
+        skip_scan(s, cycle + 1, between)
+        if s.rules.in_order:
+            skip_looks(s, between)
+        s.busy_before = s.busy_rows
+        s.first_sm = s.pointer if s.rules.policy == ROUND_ROBIN else 0
+    return event
 
 
 @compiled
@@ -361,17 +380,5 @@ def advance(
         cycle < until and not s.told and not s.marked and s.offers < s.pause and s.reports < s.pause
     ):
         run_cycle(s, offers, reports, cycle)
-        event = min(next_event(s, cycle), until)
-        if s.told or s.marked:
-            event = cycle + 1
-        between = event - cycle - 1
-        if between > 0 and event < NEVER:
-            if s.active != NONE:
-                stall_between(s, cycle + 1, between)
-            skip_scan(s, cycle + 1, between)
-            if s.rules.in_order:
-                skip_looks(s, between)
-            s.busy_before = s.busy_rows
-            s.first_sm = s.pointer if s.rules.policy == ROUND_ROBIN else 0
-        cycle = event
+        cycle = skip(s, cycle, until)
     return cycle

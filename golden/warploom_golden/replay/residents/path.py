@@ -8,7 +8,6 @@ way in it, and sleeps in between. Its pages are ``docs/launch/resident_queue.md`
 from collections.abc import Iterator
 from typing import Final, Protocol
 
-from warploom_golden.oracles.index_reference import warps
 from warploom_golden.replay.event_constants import NEVER
 from warploom_golden.replay.event_dispatcher import SmBehaviour
 from warploom_golden.replay.machine import Machine
@@ -241,7 +240,9 @@ class ResidentPath:
         if stands or late or self.cycle < self._awake:
             return self.cycle + 1
         later = min(self._later, default=NEVER)
-        return min(self._checks.wake, host.wake, later, self._indices.wake)
+        # A launch at `start` waits for nothing but the boot.
+        starts = NEVER if self.queue.starting is None else max(self._boot, self.cycle + 1)
+        return min(self._checks.wake, host.wake, later, self._indices.wake, starts)
 
     def _let_later(self, cycle: int, name: str, value: int) -> None:
         self._later.setdefault(cycle, {})[name] = value
@@ -328,14 +329,12 @@ class ResidentPath:
         inputs["made"] = int(indices.made(cycle))
         if queue.cancels:
             self.log.cancels.append(cycle)
-            indices.cancel()
+            indices.cancel(cycle)
         if queue.requested is not None:
             inputs["request__ready"] = 1
-            launch = self._launches[queue.requested.entry]
-            count = warps(launch.block, self.config.warp_size)
-            indices.ask(cycle, launch.index_address, launch.block, count)
+            indices.ask(cycle, self._launches[queue.requested.entry])
         if queue.released is not None:
-            indices.filter.release(cycle, queue.released)
+            indices.release(cycle, queue.released)
 
     def _tell_dispatcher(self, inputs: dict[str, int]) -> None:
         """Let the dispatcher hear what the queue says in this cycle."""

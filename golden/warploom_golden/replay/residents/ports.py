@@ -87,13 +87,16 @@ class SleepingQueue(ResidentQueue):
 
     @property
     def restless(self) -> bool:
-        """Whether something is under way, so that the next cycle may differ."""
+        """Whether something is under way, so that the next cycle may differ.
+
+        A launch at ``start`` is not: it waits for the dispatcher alone.
+        """
         parts, cycle = self._parts, self._parts.cycle
         flags, prepares = parts.flags, parts.preparation
         looks = flags.look or parts.looks.chosen is not None or parts.looks._round
         # Without a decision preparation waits for the index generator alone.
         prepared = prepares.launch is not None and not prepares._asked
-        prepared = prepared or prepares.starts or prepares._since_needed is not None
+        prepared = (prepared and not prepares.starts) or prepares._since_needed is not None
         may = flags.ready & ~flags.held & ~flags.tried
         chooses = parts.choice._among or (may and prepares.launch is None)
         writes = parts.writer.busy(cycle) or parts.writer.record(cycle)

@@ -224,6 +224,9 @@ class State:
         `ended` transfers.
     active, next, wanted : int
         Rows, `NONE`: the page's active and next; to whom a change was wanted in the cycle before.
+    shut, gated : bool
+        The next block may not be picked, as its task waits; that alone held it back in this cycle,
+        or no SM has room.
     first : bool
         *next* comes first.
     top, top_before : int
@@ -310,6 +313,8 @@ class State:
     active: int
     next: int
     wanted: int
+    shut: bool
+    gated: bool
     first: bool
     top: int
     top_before: int

@@ -18,7 +18,8 @@ from warploom_golden.merging.merged_replay import Item, MergeRules, run_merged
 from warploom_golden.merging.merged_work import CHARGES
 from warploom_golden.merging.task import MergeLimits
 from warploom_golden.replay import event_model
-from warploom_golden.replay.gains import line_cycles
+from warploom_golden.replay.gains import Workload, run_queue
+from warploom_golden.replay.machine import Machine
 from warploom_sim.methods.merge.task_file import load_tasks
 from warploom_sim.replay.simulation_run import MOST_BLOCKS
 from warploom_sim.traces import trace_reader
@@ -166,7 +167,9 @@ def _trace_job(options: MergeOptions, planner: MergePlanner) -> MergeJob:
     return MergeJob(
         items=merged.items,
         blocks=sum(prod(launch.grid) for launch in launches),
-        unmerged=lambda: line_cycles(launches, config, options.seed),
+        unmerged=lambda: round(
+            run_queue(Workload(launches, config, options.seed), Machine.of(config))
+        ),
         jitter=True,
         figures={
             "seed": options.seed,
