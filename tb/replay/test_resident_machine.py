@@ -121,6 +121,53 @@ def test_odd_machines_equal_the_cycle_model(config, seed):
         assert by_events(config, script)[:4] == by_cycles(config, script)[:4], seed + n
 
 
+def grouped(policy, sms, **fields):
+    """Return a machine whose SMs stand in groups."""
+    return replace(TINY, policy=policy, reclaim="out_of_order", sms=sms, **fields)
+
+
+@pytest.mark.parametrize("policy", ["round_robin", "freed_first"])
+def test_groups_have_stages_of_their_own(policy):
+    """The page's table for more than 16 SMs, with one SM that has room for the launch."""
+    config = grouped(policy, 17, block_slots=2, warp_slots=2)
+    candidate = int(policy == "round_robin")
+    offers, reports, ends = run(launch(0, 40, 30), config=config, cycles=700)
+    assert offers[0][:3] == (112 + candidate, 0, 0)
+    # A slot that a report frees gets its next block so many cycles later.
+    again = [cycle for cycle, sm, *_ in offers if sm == 0]
+    assert again[1] - again[0] == 9 + candidate
+    freed = next(cycle for cycle, sm, *_ in reports if sm == 0)
+    assert again[2] >= freed + 16 + candidate
+    assert [cycle for cycle, *_ in ends] == [reports[-1][0] + 7]
+
+
+@pytest.mark.parametrize("sms", [17, 33])
+@pytest.mark.parametrize("policy", ["round_robin", "freed_first"])
+def test_groups_equal_the_cycle_model(policy, sms, seed):
+    config = grouped(policy, sms, block_slots=2)
+    script = random_script(config, seed, launches=30)
+    assert by_events(config, script)[:4] == by_cycles(config, script)[:4]
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("sms", [17, 18, 32, 33])
+@pytest.mark.parametrize("policy", ["round_robin", "freed_first"])
+def test_many_groups_equal_the_cycle_model(policy, sms, seed):
+    for n in range(5):
+        config = grouped(policy, sms, block_slots=1 + n % 3)
+        script = random_script(config, seed + n, launches=40)
+        assert by_events(config, script)[:4] == by_cycles(config, script)[:4], seed + n
+        assert by_events(config, script)[:4] == by_events(config, script, dense=True)[:4], seed + n
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("policy", ["round_robin", "freed_first"])
+def test_as_many_sms_as_the_h200s_equal_the_cycle_model(policy, seed):
+    config = grouped(policy, 132)
+    script = random_script(config, seed, launches=60, cycles=1200)
+    assert by_events(config, script)[:4] == by_cycles(config, script)[:4]
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize(("policy", "reclaim"), MODES)
 def test_cycles_that_are_skipped_change_nothing(policy, reclaim, seed):

@@ -14,6 +14,7 @@ from warploom_golden.replay.compiled import compiled, inlined, source_number
 from warploom_golden.replay.event_constants import (
     CYCLE,
     NEVER,
+    NONE,
     NOT_DUE,
     SLOT,
     SLOT_BITS,
@@ -23,6 +24,7 @@ from warploom_golden.replay.event_sms import enter_key
 from warploom_golden.replay.event_state import Integers, Rows
 from warploom_golden.replay.residents import machine
 from warploom_golden.replay.residents.books import begin_scan, judge_all, lose_all_rooms
+from warploom_golden.replay.residents.groups import move_candidates
 from warploom_golden.replay.residents.machine import run_cycle, skip
 from warploom_golden.replay.residents.stand_ins import hold, plan
 from warploom_golden.replay.residents.state import State
@@ -137,7 +139,7 @@ def place_block(s: State, w: Launch, spin: bool, offers: Integers, cycle: int) -
 
 
 @inlined
-def change_need(s: State, w: Launch, first_sm: int) -> None:
+def change_need(s: State, w: Launch, first_sm: int, cycle: int) -> None:
     """Look at all SMs anew if the next block takes something else: as another launch's would."""
     row = s.rows[0]
     if row.next >= len(w.tasks):
@@ -153,6 +155,9 @@ def change_need(s: State, w: Launch, first_sm: int) -> None:
     lose_all_rooms(s)
     judge_all(s)
     begin_scan(s, first_sm)
+    s.changed = cycle
+    if s.rules.grouped:
+        move_candidates(s, NONE, True, cycle)
 
 
 @inlined
@@ -222,7 +227,7 @@ def advance(
         run_cycle(s, offers, reports, cycle)
         if s.offers > 0:
             waiting = place_block(s, w, spin, offers, cycle)
-            change_need(s, w, first_sm)
+            change_need(s, w, first_sm, cycle)
             shut_or_not(s, w, spin)
         news = note_reports(s, w, reports, count, few) or waiting
         count += s.reports

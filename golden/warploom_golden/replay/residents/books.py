@@ -11,11 +11,8 @@ from typing import Final
 
 from warploom_golden.replay.compiled import inlined, part
 from warploom_golden.replay.event_constants import LEAST_LOADED, NEVER, NONE, SLOTS, WARPS
-from warploom_golden.replay.residents.state import RING, State
+from warploom_golden.replay.residents.state import GROUP_BITS, RING, State
 
-#: Cycles from a pick to the last one in which its SM is out, and from a look to its verdict.
-OUT: Final = 4
-LANDS: Final = 3
 _MASK: Final = RING - 1
 
 
@@ -89,7 +86,7 @@ def unknown(s: State, number: int, k: int, picks: int, returns: int) -> int:
 def is_out(s: State, number: int, cycle: int) -> bool:
     """Tell whether an SM is out in a cycle."""
     picked = s.sms[number].picked
-    return cycle - OUT <= picked and picked < cycle
+    return cycle - s.rules.out <= picked and picked < cycle
 
 
 @inlined
@@ -117,13 +114,26 @@ def verdict(s: State, number: int, returns: int, cycle: int) -> None:
         return
     sm.room = True
     s.rooms += 1
+    if s.rules.grouped:
+        s.groups[number >> GROUP_BITS].rooms += 1
+        if s.shut:
+            # Its group may choose it behind the gate.
+            s.restless = max(s.restless, cycle + 2)
+
+
+@inlined
+def met(s: State, number: int, cycle: int) -> bool:
+    """Tell whether a read in a cycle, in which a block of the SM returns, means nothing (35)."""
+    k = cycle & _MASK
+    back: bool = s.back_at[k] == cycle and s.back_sm[k] == number
+    return s.rules.grouped and back
 
 
 @inlined
 def own_of_return(s: State, cycle: int) -> int:
     """Return the SM of the return whose own verdict lands in a cycle, `NONE` without one."""
-    k = (cycle - 2) & _MASK
-    if s.back_at[k] != cycle - 2:
+    k = (cycle - s.rules.judged) & _MASK
+    if s.back_at[k] != cycle - s.rules.judged:
         return NONE
     number: int = s.back_sm[k]
     return number
@@ -134,18 +144,24 @@ def land(s: State, cycle: int) -> None:
     """Let the verdicts of a cycle land (16, 22, 23, 26)."""
     if s.active == NONE:
         return
-    own = (cycle - OUT) & _MASK
-    scanned = s.scan_at[(cycle - LANDS) & _MASK]
-    if s.pick_at[own] == cycle - OUT:
-        verdict(s, s.pick_sm[own], cycle - 1, cycle)
-    elif not is_out(s, scanned, cycle) and s.sms[scanned].picked != cycle - OUT - 1:
-        verdict(s, scanned, cycle - 1, cycle)
+    out = s.rules.out
+    looked = cycle - s.rules.lands
+    known = cycle - s.rules.known
+    own = (cycle - out) & _MASK
+    scanned = s.scan_at[looked & _MASK]
+    scanned_out = is_out(s, scanned, cycle)
+    if s.pick_at[own] == cycle - out:
+        if not met(s, s.pick_sm[own], known):
+            verdict(s, s.pick_sm[own], known, cycle)
+    elif not scanned_out and not met(s, scanned, known):
+        if s.sms[scanned].picked < cycle - out - s.rules.unseen:
+            verdict(s, scanned, known, cycle)
     back = own_of_return(s, cycle)
     if back != NONE:
         if not is_out(s, back, cycle):
-            verdict(s, back, cycle - 1, cycle)
-    elif s.looks_at[(cycle - LANDS) & _MASK] == cycle - LANDS and not is_out(s, scanned, cycle):
-        verdict(s, scanned, cycle - 3, cycle)
+            verdict(s, back, known, cycle)
+    elif s.looks_at[looked & _MASK] == looked and not scanned_out and not met(s, scanned, looked):
+        verdict(s, scanned, looked, cycle)
 
 
 @inlined
@@ -155,6 +171,8 @@ def lose_room(s: State, number: int) -> None:
     if s.sms[number].room:
         s.sms[number].room = False
         s.rooms -= 1
+        if s.rules.grouped:
+            s.groups[number >> GROUP_BITS].rooms -= 1
 
 
 @part
@@ -163,6 +181,8 @@ def lose_all_rooms(s: State) -> None:
     for number in range(s.rules.sms):
         s.sms[number].room = False
         s.sms[number].kept = False
+    for number in range(s.rules.groups):
+        s.groups[number].rooms = 0
     s.rooms = 0
 
 
@@ -185,8 +205,8 @@ def note_warps(s: State, cycle: int) -> None:
     back = own_of_return(s, cycle)
     if back != NONE and not is_out(s, back, cycle):
         keep_warps(s, back, cycle)
-    own = (cycle - OUT) & _MASK
-    if s.pick_at[own] == cycle - OUT:
+    own = (cycle - s.rules.out) & _MASK
+    if s.pick_at[own] == cycle - s.rules.out:
         keep_warps(s, s.pick_sm[own], cycle)
 
 
@@ -269,11 +289,24 @@ def stall(s: State, number: int, cycles: int, picks: int, returns: int) -> None:
 @inlined
 def stall_now(s: State, scanned: int, cycle: int) -> None:
     """Count a stalled cycle: the verdict of placements that lands in it says why."""
-    own = (cycle - OUT) & _MASK
-    if s.pick_at[own] == cycle - OUT:
-        stall(s, s.pick_sm[own], 1, cycle - OUT + 1, cycle - 1)
+    out = s.rules.out
+    known = cycle - s.rules.known
+    own = (cycle - out) & _MASK
+    if s.pick_at[own] == cycle - out:
+        number = s.pick_sm[own]
+        void = met(s, number, known)
+        picks = cycle - out + 1
     else:
-        stall(s, scanned, 1, cycle - OUT - 1, cycle - 1)
+        number = scanned
+        picks = cycle - out - s.rules.unseen
+        void = met(s, number, known)
+        for at in range(picks, cycle - out if s.rules.grouped else picks):
+            k = at & _MASK
+            void |= s.pick_at[k] == at and s.pick_sm[k] == number
+    if void:
+        s.stall_offer += 1
+    else:
+        stall(s, number, 1, picks, known)
 
 
 @part
@@ -282,14 +315,15 @@ def stall_between(s: State, cycle: int, cycles: int) -> None:
 
     The scan stands as in the first of them.
     """
-    near = min(cycles, 2 * OUT)
+    lands = s.rules.lands
+    near = min(cycles, 2 * s.rules.out)
     for j in range(near):
-        at = cycle + j - LANDS
+        at = cycle + j - lands
         scanned = s.scan_at[at & _MASK] if at < cycle else (s.scan + at - cycle) % s.rules.sms
         stall_now(s, scanned, cycle + j)
     if cycles == near:
         return
     rounds, rest = divmod(cycles - near, s.rules.sms)
     for j in range(s.rules.sms if rounds > 0 else rest):
-        scanned = (s.scan + near - LANDS + j) % s.rules.sms
+        scanned = (s.scan + near - lands + j) % s.rules.sms
         stall(s, scanned, rounds + (1 if j < rest else 0), NEVER, NEVER)

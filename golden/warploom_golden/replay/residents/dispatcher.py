@@ -26,10 +26,11 @@ from warploom_golden.replay.kills import kill_block
 from warploom_golden.replay.machine import Machine, block_needs
 from warploom_golden.replay.residents import returns
 from warploom_golden.replay.residents.choice import SETTLES
-from warploom_golden.replay.residents.machine import OFFER, advance
+from warploom_golden.replay.residents.machine import advance
 from warploom_golden.replay.residents.state import MOST_ROWS, Rules, State
 from warploom_spec import RESOURCES, Config, ErrorCode, Fate, LaunchDescriptor
 from warploom_spec.queue import Mode
+from warploom_spec.resident_limits import GROUP_SMS, in_groups
 
 #: Fate and code of an end, by its number.
 _FATES: Final = {
@@ -38,8 +39,27 @@ _FATES: Final = {
     returns.FAILED: (Fate.FAILED, ErrorCode.BLOCK_FAULT),
     returns.FAILED_SM_LOST: (Fate.FAILED, ErrorCode.SM_LOST),
 }
-__all__ = ["OFFER", "ResidentMachine", "RunEnd"]
-
+#: Stages, as `Rules` has them, up to 16 SMs and with groups.
+_STAGES: Final = {
+    "offer": 3,
+    "out": 4,
+    "lands": 3,
+    "known": 1,
+    "unseen": 1,
+    "back": 1,
+    "judged": 2,
+    "known_after": 4,
+}
+_GROUP_STAGES: Final = {
+    "offer": 5,
+    "out": 8,
+    "lands": 7,
+    "known": 4,
+    "unseen": 2,
+    "back": 2,
+    "judged": 5,
+    "known_after": 8,
+}
 #: Silent visits beside those that `kill_timeout` makes.
 _MORE_VISITS: Final = 2
 
@@ -303,6 +323,10 @@ def _initial_state(config: Config, machine: Machine, sm: SmBehaviour) -> NDArray
         fields[name] = -NEVER
     fields["kills_at"], fields["restless"], fields["sweep_row"] = -1, -1, -1
     fields["done"] = NEVER
+    fields["ports_at"] = -NEVER
+    groups = fields["groups"][0]
+    groups["candidate"] = groups["holds"] = NONE
+    groups["pointer"] = groups["taker"] = [GROUP_SMS * n for n in range(len(groups))]
     fields["alive"] = machine.sms
     return fields
 
@@ -311,7 +335,11 @@ def _set_rules(rules: Rules, config: Config, machine: Machine, rows: int) -> Non
     check_predicted(config.policy, POLICY_NUMBERS, PREDICTED_IN)
     rules.policy = POLICY_NUMBERS[config.policy]
     rules.sms, rules.block_slots, rules.rows = machine.sms, machine.sizes[SLOTS], rows
-    rules.known_after = 4 if rules.policy == FREED_FIRST else 5
+    rules.grouped = in_groups(config)
+    rules.groups = -(-machine.sms // GROUP_SMS) if rules.grouped else 0
+    for name, cycles in (_GROUP_STAGES if rules.grouped else _STAGES).items():
+        setattr(rules, name, cycles)
+    rules.known_after += int(rules.policy != FREED_FIRST)
     rules.at_once = machine.at_once
     rules.in_order = config.reclaim == "in_order" and not machine.at_once
     rules.kills, rules.speed = config.sm_kill, machine.speed

@@ -30,9 +30,16 @@ from warploom_golden.replay.event_constants import (
     WARPS,
 )
 from warploom_golden.replay.event_state import Integers, Rows
-from warploom_golden.replay.residents import books, choice, policies, returns, stand_ins, state
+from warploom_golden.replay.residents import (
+    books,
+    choice,
+    groups,
+    policies,
+    returns,
+    stand_ins,
+    state,
+)
 from warploom_golden.replay.residents.books import (
-    LANDS,
     judge,
     judge_all,
     land,
@@ -47,8 +54,10 @@ from warploom_golden.replay.residents.books import (
     take,
 )
 from warploom_golden.replay.residents.choice import keeps, made_now, note_choice, wanted_now
+from warploom_golden.replay.residents.groups import move_candidates
 from warploom_golden.replay.residents.policies import choose, move_queue
 from warploom_golden.replay.residents.returns import (
+    PORTS_SETTLE,
     act_on_kills,
     at_books,
     grant,
@@ -59,6 +68,7 @@ from warploom_golden.replay.residents.returns import (
     skip_looks,
     start,
     stop_by_port,
+    take_reports,
     tell_end,
     visit,
 )
@@ -72,14 +82,13 @@ PARTS: Final = (
     event_sms,
     books,
     choice,
+    groups,
     policies,
     returns,
     stand_ins,
     state,
 )
 SOURCES: Final = source_number(*PARTS)
-#: Cycles from a pick to its offer.
-OFFER: Final = 3
 _MASK: Final = RING - 1
 
 
@@ -90,7 +99,7 @@ def pick(s: State, number: int, offers: Integers, cycle: int) -> None:
     n = s.active
     row = s.rows[n]
     slot = take(s, number, n)
-    offered = cycle + OFFER
+    offered = cycle + s.rules.offer
     block = s.slots[number, slot]
     block.row = n
     block.offer = offered
@@ -163,8 +172,11 @@ def run_cycle(s: State, offers: Integers, reports: Integers, cycle: int) -> None
     if settled and kept and not s.turn and not s.shut:
         number = choose(s, cycle)
         if number == NONE:
-            stall_now(s, s.scan_at[(cycle - LANDS) & _MASK], cycle)
-    end_room(s, made, cycle)
+            stall_now(s, s.scan_at[(cycle - s.rules.lands) & _MASK], cycle)
+    clears = made != NONE or (s.rules.grouped and s.changed == cycle - 1)
+    if s.rules.grouped and s.rules.policy == ROUND_ROBIN:
+        move_candidates(s, number, clears, cycle)
+    end_room(s, clears, cycle)
     looks = look(s, cycle)
     begins = made != NONE or (s.active == NONE and s.others == 0)
     move_scan(s, cycle, looks, begins)
@@ -191,14 +203,16 @@ def look(s: State, cycle: int) -> bool:
     """Tell whether the pipe of returns looks for the scan, and note it (23)."""
     looks = s.judged & 2 == 0
     if not s.rules.in_order:
-        looks = s.turn_at[(cycle - 2) & _MASK] != cycle - 2
+        # A grant has its books written three cycles later.
+        granted = cycle + s.rules.back - 3
+        looks = s.turn_at[granted & _MASK] != granted
     if looks:
         s.looks_at[cycle & _MASK] = cycle
     return looks
 
 
 @inlined
-def end_room(s: State, made: int, cycle: int) -> None:
+def end_room(s: State, clears: bool, cycle: int) -> None:
     """Set the room bits (16)."""
     if s.rules.policy == LEAST_LOADED:
         show_kept(s, cycle)
@@ -206,7 +220,7 @@ def end_room(s: State, made: int, cycle: int) -> None:
         note_warps(s, cycle)
     else:
         land(s, cycle)
-    if made != NONE:
+    if clears:
         lose_all_rooms(s)
     if cycle <= s.lost_last + 2:
         for n in range(s.rules.sms):
@@ -233,6 +247,8 @@ def end_flags(s: State, reports: Integers, took: int, cycle: int) -> None:
         s.rows[took].resident = s.rows[took].kill = False
         settle(s, cycle)
     start(s, cycle)
+    if s.rules.grouped:
+        take_reports(s, cycle)
     grant(s, cycle)
     taker = take_up(s, cycle) if s.rules.knee else NONE
     receive(s, reports, cycle)
@@ -270,14 +286,14 @@ def is_over(s: State) -> bool:
 def next_pipe_event(s: State, cycle: int) -> int:
     """Return the first later cycle in which something in a pipe has its turn."""
     event = NEVER
-    for j in range(5):
+    for j in range(s.rules.out + 1):
         at = cycle - j
         k = at & _MASK
-        if s.pick_at[k] == at:
-            event = min(event, at + 1 if j < 1 else at + 4 if j < 4 else NEVER)
+        if s.pick_at[k] == at and j < s.rules.out:
+            event = min(event, at + 1 if j < 1 else at + s.rules.out)
         if s.turn_at[k] == at and j < 3:
             event = min(event, at + 3)
-        if s.back_at[k] == at and j < 2:
+        if s.back_at[k] == at and j < s.rules.judged:
             event = cycle + 1
     return event
 
@@ -289,6 +305,8 @@ def moves(s: State, cycle: int) -> bool:
         return True
     # Behind a gate the head waits with the room that it has.
     if s.active != NONE and s.fitting > (s.rooms if s.shut else 0):
+        return True
+    if s.rules.grouped and cycle <= s.ports_at + PORTS_SETTLE:
         return True
     policy = s.rules.policy
     if policy == LEAST_LOADED and cycle <= max(s.last_pick, s.last_back) + 8:
@@ -307,7 +325,7 @@ def next_event(s: State, cycle: int) -> int:
     if s.rules.knee and s.taken < s.picks:
         at = s.order[s.taken % len(s.order)]
         event = min(event, s.slots[at[0], at[1]].offer)
-    if s.rules.in_order and (retires_soon(s, cycle) or s.last_pick >= cycle - OFFER):
+    if s.rules.in_order and (retires_soon(s, cycle) or s.last_pick >= cycle - s.rules.offer):
         return cycle + 1
     return max(event, cycle + 1)
 

@@ -11,7 +11,7 @@ from typing import Final, Protocol
 from warploom_golden.replay.event_constants import NEVER
 from warploom_golden.replay.event_dispatcher import SmBehaviour
 from warploom_golden.replay.machine import Machine
-from warploom_golden.replay.residents.dispatcher import OFFER, ResidentMachine
+from warploom_golden.replay.residents.dispatcher import ResidentMachine
 from warploom_golden.replay.residents.front import Checks, Indices
 from warploom_golden.replay.residents.launches import (
     Answer,
@@ -188,7 +188,7 @@ class ResidentPath:
     @property
     def cycles_to_offer(self) -> int:
         """Cycles from a pick to its offer."""
-        return OFFER
+        return timing(self._config).resident_offer
 
     # Time
 

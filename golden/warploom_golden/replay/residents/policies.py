@@ -12,6 +12,7 @@ from warploom_golden.replay.event_constants import (
     ROUND_ROBIN,
 )
 from warploom_golden.replay.residents.books import is_out, known_warps
+from warploom_golden.replay.residents.groups import candidate
 from warploom_golden.replay.residents.state import RING, State
 
 
@@ -73,8 +74,9 @@ def choose(s: State, cycle: int) -> int:
     if s.rooms == 0:
         return NONE
     if policy == ROUND_ROBIN:
-        number = first_with_room(s, s.pointer)
-        s.pointer = following(s, number)
+        number = candidate(s) if s.rules.grouped else first_with_room(s, s.pointer)
+        if number != NONE:
+            s.pointer = following(s, number)
         return number
     if policy == LEAST_LOADED:
         return least_loaded(s, cycle) if known else NONE
@@ -92,8 +94,8 @@ def move_queue(s: State, cycle: int, quiet: bool) -> None:
     if quiet:
         s.queued = 0
         s.head = NONE
-    k = (cycle - 2) & (RING - 1)
-    if s.back_at[k] == cycle - 2 and not s.back_swept[k]:
+    k = (cycle - s.rules.judged) & (RING - 1)
+    if s.back_at[k] == cycle - s.rules.judged and not s.back_swept[k]:
         enter(s, s.back_sm[k], cycle)
     s.output = NONE
     if s.queued > 0 and s.queue_at[s.front] < cycle:

@@ -20,8 +20,9 @@ from warploom_golden.replay.event_sms import enter_key
 from warploom_golden.replay.event_state import Integers
 from warploom_golden.replay.residents.books import give_back
 from warploom_golden.replay.residents.choice import SETTLES
+from warploom_golden.replay.residents.groups import granted, takes
 from warploom_golden.replay.residents.stand_ins import begin_kill, plan, report, reporting
-from warploom_golden.replay.residents.state import RING, State
+from warploom_golden.replay.residents.state import GROUP_BITS, RING, State
 
 #: Kinds of turns at the books.
 REPORT: Final = 0
@@ -33,6 +34,8 @@ _TO_RETIRE: Final = 3
 #: Cycles from one row of a sweep to the next, and from the visit that begins it to its first one.
 _ROW_EVERY: Final = 4
 _TO_SWEEP: Final = 2
+#: Cycles from the last held report until the groups' pointers stand still.
+PORTS_SETTLE: Final = 3
 #: What became of a launch.
 FINISHED: Final = 0
 ENDED_KILLED: Final = 1
@@ -190,18 +193,53 @@ def grant(s: State, cycle: int) -> None:
         return
     if s.waiting == 0:
         return
-    number = s.arbiter
-    while s.sms[number].held == NONE:
-        number = number + 1 if number + 1 < s.rules.sms else 0
-    s.arbiter = number + 1 if number + 1 < s.rules.sms else 0
-    sm = s.sms[number]
+    if s.rules.grouped:
+        found = granted(s, cycle)
+        if found == NONE:
+            return
+        number = s.groups[found].holds
+        slot = s.groups[found].slot
+        s.groups[found].holds = NONE
+    else:
+        number = s.arbiter
+        while s.sms[number].held == NONE:
+            number = number + 1 if number + 1 < s.rules.sms else 0
+        s.arbiter = number + 1 if number + 1 < s.rules.sms else 0
+        slot = leave_port(s, number, cycle)
     s.turn_at[k], s.turn_kind[k] = cycle, REPORT
-    s.turn_sm[k], s.turn_slot[k] = number, sm.held
-    s.turn_status[k] = s.slots[number, sm.held].status
-    sm.held = NONE
+    s.turn_sm[k], s.turn_slot[k] = number, slot
+    s.turn_status[k] = s.slots[number, slot].status
     s.waiting -= 1
+
+
+@inlined
+def leave_port(s: State, number: int, cycle: int) -> int:
+    """Let the report that is held at an SM's port leave it; return its slot."""
+    sm = s.sms[number]
+    slot: int = sm.held
+    sm.held = NONE
     sm.ready_at = cycle + 2
     plan(s, number, cycle + 2)
+    return slot
+
+
+@part
+def take_reports(s: State, cycle: int) -> None:
+    """Let groups take reports from their ports (35 e), before one is granted."""
+    if s.waiting > 0:
+        s.ports_at = cycle
+    elif cycle > s.ports_at + PORTS_SETTLE:
+        return
+    for number in range(s.rules.groups):
+        group = s.groups[number]
+        holds = group.holds != NONE
+        if not holds and not group.held:
+            sm = takes(s, number)
+            if sm != NONE:
+                group.holds = sm
+                group.slot = leave_port(s, sm, cycle)
+                group.since = cycle + 1
+        group.held = holds
 
 
 @part
@@ -218,6 +256,8 @@ def receive(s: State, reports: Integers, cycle: int) -> None:
             sm.held = slot
             sm.ready_at = NEVER
             s.waiting += 1
+            if s.rules.grouped:
+                s.groups[number >> GROUP_BITS].waiting += 1
             enter_key(s.calendar, s.rules.sms, number, NEVER << SM_BITS | number)
         number = reporting(s, cycle)
 

@@ -9,9 +9,12 @@ from typing import Annotated, Final
 from warploom_golden.replay.event_constants import MOST_SLOTS, MOST_SMS
 from warploom_golden.replay.event_state import Amounts, Grid, Integers, Rows
 from warploom_spec import RESOURCES
+from warploom_spec.resident_limits import GROUP_SMS
 
 #: What the model's state has room for.
 MOST_ROWS: Final = 256
+#: SMs of a group by the power of two.
+GROUP_BITS: Final = GROUP_SMS.bit_length() - 1
 #: Cycles of which rings remember what happened: more than any pipe has stages.
 RING: Final = 16
 
@@ -27,6 +30,15 @@ class Rules:
         Streams.
     policy : int
         Placement policy, a constant of ``event_constants``.
+    grouped, groups : bool, int
+        Whether SMs stand in groups; how many groups there are.
+    offer, out : int
+        Cycles from a pick to its offer, and to its verdict: so long its SM is out.
+    lands, known, unseen : int
+        Cycles from a look to its verdict; back from a verdict of placements to the first return
+        that it does not know; before its look, picks that make it void.
+    back, judged : int
+        Cycles from the look of a return to its books, and from there to its verdict.
     known_after : int
         Cycles from the scan's last look to the first cycle in which the round is known.
     in_order : bool
@@ -51,6 +63,15 @@ class Rules:
     block_slots: int
     rows: int
     policy: int
+    grouped: bool
+    groups: int
+    offer: int
+    out: int
+    lands: int
+    known: int
+    unseen: int
+    back: int
+    judged: int
     known_after: int
     in_order: bool
     at_once: bool
@@ -182,6 +203,34 @@ class Sm:
     ending: int
 
 
+class Group:
+    """A group of SMs (35).
+
+    Attributes
+    ----------
+    rooms : int
+        How many of its SMs have room.
+    candidate, pointer : int
+        The SM that may be picked, `NONE` without one; where it looks for the next one.
+    waiting, taker : int
+        Reports at its ports; where it looks for the next one.
+    holds, slot, since : int
+        The SM whose report it holds, `NONE` without one; its slot; from which cycle on.
+    held : bool
+        Whether it held one in the cycle before.
+    """
+
+    rooms: int
+    candidate: int
+    pointer: int
+    waiting: int
+    taker: int
+    holds: int
+    slot: int
+    since: int
+    held: bool
+
+
 class Slot:
     """A slot of an SM.
 
@@ -258,8 +307,10 @@ class State:
     busy_rows, busy_before, killing, kills_at : int
         Rows that are busy, also in the cycle before; rows that are busy and killed; the last cycle
         in which a kill level rose.
-    waiting, arbiter : int
-        Reports that are held; the arbiter's pointer.
+    group : int
+        The pointer of groups of ``round_robin``.
+    waiting, arbiter, ports_at : int
+        Reports that are held; the arbiter's pointer; the last cycle in which one was held.
     sweep, sweep_from, sweep_row, swept : int
         The stream of the sweep, its first cycle, its next row in both rounds (-1: off), and whether
         a report of the stream came since.
@@ -285,7 +336,7 @@ class State:
         Stalled cycles by resource.
     stall_offer : int
         Those in which none lacked.
-    rows, sms, slots : records
+    rows, sms, groups, slots : records
         As their classes say.
     due, calendar : array
         As in ``event_state.State``.
@@ -341,8 +392,10 @@ class State:
     busy_before: int
     killing: int
     kills_at: int
+    group: int
     waiting: int
     arbiter: int
+    ports_at: int
     sweep: int
     sweep_from: int
     sweep_row: int
@@ -374,6 +427,7 @@ class State:
     stall_offer: int
     rows: Annotated[Rows[Row], MOST_ROWS]
     sms: Annotated[Rows[Sm], MOST_SMS]
+    groups: Annotated[Rows[Group], MOST_SMS >> GROUP_BITS]
     slots: Annotated[Grid[Slot], MOST_SMS, MOST_SLOTS]
     due: Annotated[Integers, MOST_SMS, 2 * MOST_SLOTS]
     calendar: Annotated[Integers, 2 * MOST_SMS]
