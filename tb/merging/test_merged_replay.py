@@ -77,7 +77,8 @@ def test_plain_launches_run_as_in_the_replay(policy: str, reclaim: str, seed: in
         launches = [replace(one, stream=0, priority=0, mode=0) for one in drawn]
         offers = event_model.run(launches, machine, k).tables["offers"]
         merged = run_merged(launches, machine, k)
-        assert sorted(zip(*(offers[name].tolist() for name in ("cycle", "sm", "slot")))) == sorted(
+        expected = zip(*(offers[name].tolist() for name in ("cycle", "sm", "slot")), strict=True)
+        assert sorted(expected) == sorted(
             block
             for w in merged.works
             for block in zip(w.log.offered, w.log.sm, w.log.slot, strict=True)

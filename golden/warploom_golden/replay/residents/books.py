@@ -149,18 +149,18 @@ def land(s: State, cycle: int) -> None:
     known = cycle - s.rules.known
     own = (cycle - out) & _MASK
     scanned = s.scan_at[looked & _MASK]
-    scanned_out = is_out(s, scanned, cycle)
+    seen = not is_out(s, scanned, cycle)
+    judged = seen and s.sms[scanned].picked < cycle - out - s.rules.unseen
     if s.pick_at[own] == cycle - out:
         if not met(s, s.pick_sm[own], known):
             verdict(s, s.pick_sm[own], known, cycle)
-    elif not scanned_out and not met(s, scanned, known):
-        if s.sms[scanned].picked < cycle - out - s.rules.unseen:
-            verdict(s, scanned, known, cycle)
+    elif judged and not met(s, scanned, known):
+        verdict(s, scanned, known, cycle)
     back = own_of_return(s, cycle)
     if back != NONE:
         if not is_out(s, back, cycle):
             verdict(s, back, known, cycle)
-    elif s.looks_at[looked & _MASK] == looked and not scanned_out and not met(s, scanned, looked):
+    elif s.looks_at[looked & _MASK] == looked and seen and not met(s, scanned, looked):
         verdict(s, scanned, looked, cycle)
 
 

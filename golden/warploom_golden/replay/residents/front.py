@@ -160,7 +160,7 @@ class Indices:
         return self._filter.needs_release(cycle, address, block, count)
 
     def release(self, cycle: int, entry: int) -> None:
-        """Give what a launch referred to back at the end of a cycle; ``entry`` is its decision's."""
+        """Give back what a launch refers to at the end of a cycle; its decision said ``entry``."""
         self._filter.release(cycle, entry)
 
     def cancel(self, cycle: int) -> None:

@@ -52,7 +52,7 @@ def move_candidates(s: State, picked: int, clears: bool, cycle: int) -> None:
     for number in range(s.rules.groups):
         group = s.groups[number]
         held = group.candidate
-        if held == NONE or held == picked or s.sms[held].lost_at < cycle:
+        if held in (NONE, picked) or s.sms[held].lost_at < cycle:
             choose_anew(s, group, number, cycle)
 
 

@@ -188,7 +188,7 @@ class ResidentPath:
     @property
     def cycles_to_offer(self) -> int:
         """Cycles from a pick to its offer."""
-        return timing(self._config).resident_offer
+        return timing(self.config).resident_offer
 
     # Time
 
