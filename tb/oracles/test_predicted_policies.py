@@ -74,7 +74,7 @@ simulators.require = build
 config = replace(preset("tiny"), policy="{NAME}")
 models = (
     lambda config: EventDispatcher(config, 1),
-    lambda config: MergedDispatcher(config, "gate"),
+    lambda config: MergedDispatcher(config, lambda launch: None, "gate"),
 )
 for model in models:
     try:

@@ -33,9 +33,9 @@ from warploom_golden.replay.event_state import Integers, Rows
 from warploom_golden.replay.residents import (
     books,
     choice,
-    groups,
     policies,
     returns,
+    sm_groups,
     stand_ins,
     state,
 )
@@ -54,7 +54,6 @@ from warploom_golden.replay.residents.books import (
     take,
 )
 from warploom_golden.replay.residents.choice import keeps, made_now, note_choice, wanted_now
-from warploom_golden.replay.residents.groups import move_candidates
 from warploom_golden.replay.residents.policies import choose, move_queue
 from warploom_golden.replay.residents.returns import (
     PORTS_SETTLE,
@@ -72,6 +71,7 @@ from warploom_golden.replay.residents.returns import (
     tell_end,
     visit,
 )
+from warploom_golden.replay.residents.sm_groups import move_candidates
 from warploom_golden.replay.residents.stand_ins import count_taken, hold, length, take_up
 from warploom_golden.replay.residents.state import RING, State
 
@@ -82,7 +82,7 @@ PARTS: Final = (
     event_sms,
     books,
     choice,
-    groups,
+    sm_groups,
     policies,
     returns,
     stand_ins,

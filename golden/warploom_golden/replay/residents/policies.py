@@ -12,7 +12,7 @@ from warploom_golden.replay.event_constants import (
     ROUND_ROBIN,
 )
 from warploom_golden.replay.residents.books import is_out, known_warps
-from warploom_golden.replay.residents.groups import candidate
+from warploom_golden.replay.residents.sm_groups import candidate
 from warploom_golden.replay.residents.state import RING, State
 
 
