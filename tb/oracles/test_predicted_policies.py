@@ -62,7 +62,7 @@ import tb.support.toy_policy
 from click.testing import CliRunner
 from dataclasses import replace
 from warploom_golden.merging.merged_dispatcher import MergedDispatcher
-from warploom_golden.replay.event_dispatcher import EventDispatcher
+from warploom_golden.replay.residents.dispatcher import ResidentMachine
 from warploom_sim import cli
 from warploom_sim.cosim import simulators
 from warploom_spec import WarploomError, preset
@@ -73,7 +73,7 @@ def build(*arguments):
 simulators.require = build
 config = replace(preset("tiny"), policy="{NAME}")
 models = (
-    lambda config: EventDispatcher(config, 1),
+    lambda config: ResidentMachine(config, 1),
     lambda config: MergedDispatcher(config, lambda launch: None, "gate"),
 )
 for model in models:

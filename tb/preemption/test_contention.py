@@ -14,8 +14,8 @@ from tb.support.deep_values import deep_but
 from tb.support.replay_reference import SmCore, block_length
 from warploom_golden.oracles.index_reference import warps
 from warploom_golden.replay.event_constants import NEVER
-from warploom_golden.replay.event_dispatcher import SmBehaviour
 from warploom_golden.replay.residents.path import ResidentPath
+from warploom_golden.replay.sm_behaviour import SmBehaviour
 from warploom_sim.methods.preempt.measure import measuring_host
 from warploom_spec import BlockStatus, timing
 

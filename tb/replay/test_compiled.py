@@ -17,7 +17,7 @@ import numba
 import pytest
 
 from warploom_golden.merging import merged_machine
-from warploom_golden.replay import compiled, event_machine, event_model, h200_machine, h200_state
+from warploom_golden.replay import compiled, event_model, h200_machine, h200_state
 from warploom_golden.replay.event_constants import PREDICTED_POLICIES
 from warploom_golden.replay.residents import machine as resident_machine
 from warploom_spec import Config, LaunchDescriptor, preset
@@ -104,12 +104,11 @@ def users() -> list[str]:
     return sorted(".".join(path.relative_to(GOLDEN.parent).with_suffix("").parts) for path in using)
 
 
-PARTS = [part.__name__ for part in dict.fromkeys((*event_machine.PARTS, *resident_machine.PARTS))]
+PARTS = [part.__name__ for part in resident_machine.PARTS]
 
 
 #: The machines that are compiled, and the files that are compiled together with each.
 MACHINES = {
-    event_machine.__name__: PARTS,
     resident_machine.__name__: PARTS,
     merged_machine.__name__: [resident_machine.__name__, *PARTS],
     # Numba has its own.
@@ -119,7 +118,7 @@ MACHINES = {
 
 def test_the_machines_alone_are_compiled() -> None:
     assert {*users()} <= {*MACHINES, *PARTS}
-    assert len(users()) == 15
+    assert len(users()) == 9
 
 
 def test_the_h200s_machine_has_the_constant_of_its_state() -> None:
@@ -146,11 +145,12 @@ def test_a_constant_of_another_file_is_found(tmp_path: Path) -> None:
 
 #: Runs a replay; prints whether its machine was compiled here.
 MACHINE = """
-    from warploom_golden.replay import event_machine, event_model
+    from warploom_golden.replay import event_model
+    from warploom_golden.replay.residents import machine
     from warploom_spec import LaunchDescriptor, preset
 
     event_model.run([LaunchDescriptor(grid=(1, 1, 1), block=(8, 1, 1))], preset("tiny"), 1)
-    print(sum(event_machine.advance.stats.cache_misses.values()))
+    print(sum(machine.advance.stats.cache_misses.values()))
 """
 
 #: The same with a launch among merged ones.
@@ -217,7 +217,6 @@ REPLAYS = """
     from warploom_golden.replay import event_model
     from warploom_spec import LaunchDescriptor, preset
     from warploom_golden.replay.event_constants import PREDICTED_POLICIES
-from warploom_golden.replay.residents import machine as resident_machine
     from warploom_spec.config import RECLAIMS
 
     launches = [

@@ -13,9 +13,9 @@ from tb.support.deep_values import thorough_but
 from tb.support.hand_scheduler import HandStreams
 from warploom_golden.replay import event_model
 from warploom_golden.replay.event_constants import PREDICTED_POLICIES
-from warploom_golden.replay.event_front import judge
 from warploom_golden.replay.gains import Gain, Workload, find_gains, run_queue
 from warploom_golden.replay.machine import RELAXATIONS, SPEED, Machine, parts, relaxed, together
+from warploom_golden.replay.refusal import judge
 from warploom_golden.replay.waits import Waits
 from warploom_spec import RESOURCES, Config, LaunchDescriptor, WarploomError, capacities, preset
 from warploom_spec.config import RECLAIMS

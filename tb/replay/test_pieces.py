@@ -8,7 +8,7 @@ import pytest
 
 from tb.replay.test_event_model import random_launches
 from tb.support.replay_reference import assert_equal
-from warploom_golden.replay import event_dispatcher, event_model
+from warploom_golden.replay import event_model
 from warploom_golden.replay.event_constants import NEVER, PREDICTED_POLICIES
 from warploom_spec import LaunchDescriptor, preset
 from warploom_spec.config import RECLAIMS
@@ -16,10 +16,8 @@ from warploom_spec.config import RECLAIMS
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let pieces, and the lengths that stand ready, be a few blocks."""
+    """Let pieces be a few blocks."""
     monkeypatch.setattr(event_model, "PIECE", 24)
-    monkeypatch.setattr(event_dispatcher, "AHEAD", 4)
-    monkeypatch.setattr(event_dispatcher, "WINDOW", 8)
 
 
 @pytest.mark.parametrize(("kill_every", "knee"), [(None, None), (2, 3)], ids=str)
@@ -75,10 +73,8 @@ def test_lean_pieces_have_columns_of_the_others(seed: int, request: pytest.Fixtu
 
 
 def test_blocks_of_a_large_grid_have_their_places() -> None:
-    """More blocks than lengths stand ready at once, in three dimensions."""
+    """Many blocks in three dimensions."""
     grid = (37, 41, 59)
-    count = 37 * 41 * 59
-    assert count > event_dispatcher.WINDOW
     launch = LaunchDescriptor(grid=grid, block=(8, 1, 1), arguments=4)
     offers = event_model.run([launch], preset("tiny"), 1).tables["offers"]
     bz, by, bx = np.indices(grid[::-1]).reshape(3, -1)

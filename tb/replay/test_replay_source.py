@@ -9,7 +9,7 @@ import pytest
 from tb.replay.test_event_model import random_launches
 from tb.support import sent_cycles
 from tb.support.replay_reference import assert_equal
-from warploom_golden.replay import event_dispatcher, event_model
+from warploom_golden.replay import event_model
 from warploom_golden.replay.event_constants import NEVER
 from warploom_golden.replay.event_model import Events
 from warploom_golden.replay.kills import kill_block
@@ -22,10 +22,8 @@ CONFIG = preset("tiny")
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let pieces, and the lengths that stand ready, be a few blocks."""
+    """Let pieces be a few blocks."""
     monkeypatch.setattr(event_model, "PIECE", 24)
-    monkeypatch.setattr(event_dispatcher, "AHEAD", 4)
-    monkeypatch.setattr(event_dispatcher, "WINDOW", 8)
 
 
 def launches_of(seed: int, count: int = 16, streams: int = 4) -> list[LaunchDescriptor]:

@@ -8,9 +8,9 @@ import numpy as np
 from warploom_golden.dispatch.resident_dispatcher import ResidentDispatcher
 from warploom_golden.oracles.index_reference import warps
 from warploom_golden.replay.block_length import block_lengths, grid_places
-from warploom_golden.replay.event_dispatcher import SmBehaviour
 from warploom_golden.replay.machine import block_needs
 from warploom_golden.replay.residents.dispatcher import ResidentMachine
+from warploom_golden.replay.sm_behaviour import SmBehaviour
 from warploom_spec import RESOURCES, LaunchDescriptor, layouts, resident_packets
 from warploom_spec.errors import BlockStatus
 from warploom_spec.queue import Mode

@@ -20,13 +20,12 @@ from warploom_golden.replay.event_constants import (
     SLOT_BITS,
     SM,
 )
-from warploom_golden.replay.event_sms import enter_key
-from warploom_golden.replay.event_state import Integers, Rows
+from warploom_golden.replay.records import Integers, Rows
 from warploom_golden.replay.residents import machine
 from warploom_golden.replay.residents.books import begin_scan, judge_all, lose_all_rooms
 from warploom_golden.replay.residents.machine import run_cycle, skip
 from warploom_golden.replay.residents.sm_groups import move_candidates
-from warploom_golden.replay.residents.stand_ins import hold, plan
+from warploom_golden.replay.residents.stand_ins import enter_key, hold, plan
 from warploom_golden.replay.residents.state import State
 
 #: An argument whose type differs when the source of one of the parts does: then Numba compiles

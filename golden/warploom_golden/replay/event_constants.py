@@ -6,7 +6,7 @@ from typing import Final
 NEVER: Final = 1 << 52
 #: When a slot without a block is due: later than `NEVER`, as progress grows faster than cycles.
 NOT_DUE: Final = 1 << 55
-#: No SM, no place, no stream, no block.
+#: No SM, no stream, no block.
 NONE: Final = -1
 #: Placement policies.
 FIRST_FIT: Final = 0
@@ -21,7 +21,7 @@ POLICY_NUMBERS: Final = {
     "freed_first": FREED_FIRST,
 }
 PREDICTED_POLICIES: Final = tuple(POLICY_NUMBERS)
-PREDICTED_IN: Final = "replay/event_placement.py"
+PREDICTED_IN: Final = "replay/residents/policies.py"
 #: A key of a tournament is a cycle, and below it the number of a slot or an SM.
 SLOT_BITS: Final = 7
 SM_BITS: Final = 10
@@ -37,9 +37,6 @@ STATUS: Final = 3
 #: What the model's state has room for: more than any hardware, for machines that do not exist.
 MOST_SMS: Final = 1 << SM_BITS
 MOST_SLOTS: Final = 1 << SLOT_BITS
-MOST_PLACES: Final = 4096
-#: Cycles from a launch's transfer, beside the most blocks that fit, until its limit is known.
-LIMIT_KNOWN: Final = 3
 #: Resources by number.
 SLOTS: Final = 0
 WARPS: Final = 1

@@ -67,9 +67,6 @@ class EventFilter:
     ----------
     config : Config
         Entries, reference bits; latencies by way of ``timing``.
-    bounded : bool
-        False: there are as many entries and references as are asked for, and no two configurations
-        overlap.
 
     Attributes
     ----------
@@ -77,9 +74,8 @@ class EventFilter:
         Last cycle in which something known already changes what may be accepted in the next one.
     """
 
-    def __init__(self, config: Config, bounded: bool = True):
+    def __init__(self, config: Config):
         self._timing = timing(config)
-        self._bounded = bounded
         self._highest = (1 << config.reference_bits) - 1
         self._entries = [Entry() for _ in range(config.history_entries)]
         # Of valid entries: their numbers by address, dimensions and warps.
@@ -101,7 +97,7 @@ class EventFilter:
         if hit is None:
             return self._accept_miss(cycle, Entry(address, dims, warps, valid=True))
         entry = self._entries[hit]
-        full = self._bounded and entry.count == self._highest
+        full = entry.count == self._highest
         if entry.generated >= cycle - 1 or full:
             return None
         return self._answer(cycle, hit, cycle + 2, None)
@@ -128,8 +124,6 @@ class EventFilter:
 
     def needs_release(self, cycle: int, address: int, dims: Dims, warps: int) -> bool:
         """Tell whether only a release helps a configuration that is held in this cycle."""
-        if not self._bounded:
-            return False
         self._count_releases(cycle - 1)
         hit = self._numbers.get((address, dims, warps))
         if hit is not None:
@@ -140,14 +134,9 @@ class EventFilter:
 
     def _met(self, new: Entry) -> list[Entry]:
         """Return the valid entries whose region a new one meets."""
-        if not self._bounded:
-            return []
         return [e for e in self._entries if e.valid and e.overlaps(new.address, new.warps)]
 
     def _victim(self, cycle: int) -> int | None:
-        if not self._bounded:
-            self._entries.append(Entry())
-            return len(self._entries) - 1
         for number, entry in enumerate(self._entries):
             if not entry.valid:
                 return number

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warploom_golden.oracles.index_reference import packed_warps, widths
-from warploom_golden.replay.event_state import Integers
+from warploom_golden.replay.records import Integers
 from warploom_spec import Config, LaunchDescriptor, layouts
 
 if TYPE_CHECKING:

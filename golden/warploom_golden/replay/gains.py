@@ -6,9 +6,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Final
 
-from warploom_golden.replay.event_front import judge
 from warploom_golden.replay.event_model import PIECE, check
 from warploom_golden.replay.machine import RELAXATIONS, Machine, relaxed, together
+from warploom_golden.replay.refusal import judge
 from warploom_golden.replay.waits import Waits
 from warploom_spec import RESOURCES, Config, LaunchDescriptor
 
@@ -152,13 +152,6 @@ def find_gains(
     return [runs.gain(name, knee) for knee in knees for name in (*RELAXATIONS, *sets)]
 
 
-def line_cycles(
-    launches: Sequence[LaunchDescriptor], config: Config, seed: int, knee: int | None = None
-) -> int:
-    """Return the cycles of launches in one line on a configuration's hardware, nothing relaxed."""
-    return round(run_line(Workload(launches, config, seed), Machine.of(config), knee))
-
-
 def run_queue(work: Workload, machine: Machine, knee: int | None = None) -> float:
     """Return the cycles of a run: from cycle 0 to the last answer or final record, both included.
 
@@ -196,14 +189,3 @@ def _with_streams(config: Config) -> Config:
     """Return a configuration with as many streams as there may be."""
     references = max(config.reference_bits, MOST_STREAM_BITS + 1)
     return replace(config, stream_bits=MOST_STREAM_BITS, reference_bits=references)
-
-
-def run_line(work: Workload, machine: Machine, knee: int | None = None) -> float:
-    """Return the cycles of a run in one line, without event waits, priorities and kills."""
-    from warploom_golden.replay.event_dispatch import EventDispatch
-
-    dispatch = EventDispatch(work.launches, work.config, work.seed, knee, work.arrivals, machine)
-    for _ in dispatch.run():
-        dispatch.take_logs()
-    last = [rows[-1][0] for rows in (dispatch.front.answers, dispatch.ended) if rows]
-    return max(last, default=-1) + 1

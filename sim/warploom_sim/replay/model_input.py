@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from warploom_golden.replay import event_model
-from warploom_golden.replay.event_front import judge
 from warploom_golden.replay.event_model import Piece
 from warploom_golden.replay.host_source import HostCycles
+from warploom_golden.replay.refusal import judge
 from warploom_golden.replay.waits import Waits
 from warploom_sim.replay.request import RECORDED, ReplayRequest
 from warploom_sim.traces.event_waits import EventWaits

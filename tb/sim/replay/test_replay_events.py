@@ -11,7 +11,7 @@ import pytest
 from tb.replay.test_event_model import random_launches
 from tb.support.replays import model_replay
 from tb.support.trace_files import large_document, random_document, write
-from warploom_golden.replay import event_dispatcher, event_model
+from warploom_golden.replay import event_model
 from warploom_golden.replay.event_model import Events
 from warploom_sim import replay
 from warploom_sim.replay import replay_events, replay_job
@@ -21,8 +21,8 @@ from warploom_sim.replay.replay_result import Replay
 from warploom_sim.replay.replay_rows import Blocks
 from warploom_spec import preset
 
-#: Offers, or reports, of a piece here, and blocks that are decided at once.
-PIECE, AHEAD = 16, 4
+#: Offers, or reports, of a piece here.
+PIECE = 16
 #: A gibibyte, in what `getrusage` counts.
 GIB = 1 << 20
 
@@ -34,7 +34,6 @@ def runs(seed: int, monkeypatch: pytest.MonkeyPatch) -> tuple[Replay, Replay]:
     launches = random_launches(random.Random(seed), config, 14, crowded=True)
     whole = model_replay(launches, config, seed)
     monkeypatch.setattr(event_model, "PIECE", PIECE)
-    monkeypatch.setattr(event_dispatcher, "AHEAD", AHEAD)
     return whole, model_replay(launches, config, seed, in_pieces=True)
 
 
@@ -57,8 +56,8 @@ def test_each_block_is_in_the_piece_in_which_it_ends(runs: tuple[Replay, Replay]
     whole, pieced = runs
     slots = pieced.config.sms * pieced.config.block_slots
     parts = list(pieced.block_pieces())
-    assert len(parts) >= len(whole.blocks) // (PIECE + AHEAD)
-    assert max(map(len, parts)) <= PIECE + AHEAD + slots
+    assert len(parts) >= len(whole.blocks) // (PIECE + pieced.config.sms)
+    assert max(map(len, parts)) <= PIECE + slots
     reports = [piece.events.tables["reports"]["cycle"] for piece in pieced.source.pieces()]
     for part, ended in zip(parts, reports, strict=True):
         assert sorted(part.end) == sorted(ended)

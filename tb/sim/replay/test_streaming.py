@@ -11,7 +11,7 @@ from tb.replay.test_event_model import random_launches
 from tb.support.replays import model_replay
 from tb.support.trace_files import random_document, write
 from tb.support.whole_replays import find_limits, rate_by_time_scale
-from warploom_golden.replay import event_dispatcher, event_model
+from warploom_golden.replay import event_model
 from warploom_golden.replay.event_model import Events
 from warploom_golden.replay.event_tables import Table
 from warploom_sim.replay import event_files, replay_job
@@ -41,7 +41,6 @@ def test_figures_of_pieces_are_those_of_the_whole(
     job = replay_job.prepare(given)
     whole = replay_job.model_alone(job)
     monkeypatch.setattr(event_model, "PIECE", 16)
-    monkeypatch.setattr(event_dispatcher, "AHEAD", 4)
     names = [launch.name for launch in job.trace.launches]
     running = RunningFigures(job.launches, names, job.config, job.arrivals)
     pieces = list(replay_job.model_pieces(job))

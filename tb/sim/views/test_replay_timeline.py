@@ -13,7 +13,7 @@ from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TrackEvent
 
 from tb.replay.test_event_model import random_launches
 from tb.support.replays import model_replay
-from warploom_golden.replay import event_dispatcher, event_model
+from warploom_golden.replay import event_model
 from warploom_sim.replay.replay_result import Replay
 from warploom_sim.replay.replay_rows import NEVER
 from warploom_sim.views import replay_timeline
@@ -135,7 +135,6 @@ def test_a_timeline_of_pieces_is_that_of_the_whole(
     launches.append(many)
     whole = written(tmp_path, ("", model_replay(launches, config, seed)))
     monkeypatch.setattr(event_model, "PIECE", 16)
-    monkeypatch.setattr(event_dispatcher, "AHEAD", 4)
     monkeypatch.setattr(timeline_module, "_HELD", 7)
     pieced = written(tmp_path, ("", model_replay(launches, config, seed, in_pieces=True)))
     assert pieced == whole

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warploom_golden.oracles.index_reference import last_mask, threads, warps, widths
-from warploom_golden.replay.event_state import Integers
 from warploom_golden.replay.event_tables import Table, columns, placed
+from warploom_golden.replay.records import Integers
 from warploom_spec import Config, LaunchDescriptor, layouts
 
 

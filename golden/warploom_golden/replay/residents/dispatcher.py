@@ -20,15 +20,15 @@ from warploom_golden.replay.event_constants import (
     SLOTS,
     SM_BITS,
 )
-from warploom_golden.replay.event_dispatcher import SmBehaviour
-from warploom_golden.replay.event_state import Integers, record
 from warploom_golden.replay.kills import kill_block
 from warploom_golden.replay.machine import Machine, block_needs
+from warploom_golden.replay.records import Integers, record
 from warploom_golden.replay.residents import returns
 from warploom_golden.replay.residents.choice import SETTLES
 from warploom_golden.replay.residents.machine import advance
 from warploom_golden.replay.residents.rules import Rules
 from warploom_golden.replay.residents.state import MOST_ROWS, State
+from warploom_golden.replay.sm_behaviour import SmBehaviour
 from warploom_spec import RESOURCES, Config, ErrorCode, Fate, LaunchDescriptor
 from warploom_spec.queue import Mode
 from warploom_spec.resident_limits import GROUP_SMS, in_groups

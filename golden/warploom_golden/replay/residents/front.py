@@ -5,7 +5,7 @@ from collections import deque
 from warploom_golden.oracles.index_reference import Dims, last_mask, threads, warps, widths
 from warploom_golden.replay.event_constants import NEVER
 from warploom_golden.replay.event_filter import Accepted, EventFilter
-from warploom_golden.replay.event_front import judge
+from warploom_golden.replay.refusal import judge
 from warploom_golden.replay.residents.launches import SentLaunch
 from warploom_spec import Config, LaunchDescriptor, resident_packets, timing
 from warploom_spec.host_errors import HostError

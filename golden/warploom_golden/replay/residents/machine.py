@@ -9,7 +9,7 @@ Its parts stand in a file each; this one has the pick and the time. They are com
 
 from typing import Final
 
-from warploom_golden.replay import contention, event_constants, event_sms
+from warploom_golden.replay import contention, event_constants
 from warploom_golden.replay.compiled import compiled, inlined, part, source_number
 from warploom_golden.replay.contention import LEAST, ONE
 from warploom_golden.replay.event_constants import (
@@ -29,7 +29,7 @@ from warploom_golden.replay.event_constants import (
     TICKET,
     WARPS,
 )
-from warploom_golden.replay.event_state import Integers, Rows
+from warploom_golden.replay.records import Integers, Rows
 from warploom_golden.replay.residents import (
     books,
     choice,
@@ -79,7 +79,6 @@ from warploom_golden.replay.residents.state import RING, State
 PARTS: Final = (
     contention,
     event_constants,
-    event_sms,
     books,
     choice,
     sm_groups,

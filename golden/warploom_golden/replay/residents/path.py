@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from typing import Final, Protocol
 
 from warploom_golden.replay.event_constants import NEVER
-from warploom_golden.replay.event_dispatcher import SmBehaviour
 from warploom_golden.replay.machine import Machine
 from warploom_golden.replay.residents.dispatcher import ResidentMachine
 from warploom_golden.replay.residents.front import Checks, Indices
@@ -25,6 +24,7 @@ from warploom_golden.replay.residents.launches import (
     Word,
 )
 from warploom_golden.replay.residents.ports import Ports, SleepingQueue
+from warploom_golden.replay.sm_behaviour import SmBehaviour
 from warploom_spec import Config, LaunchDescriptor, timing
 from warploom_spec.queue_packets import FINAL_RECORD_WORDS, QueueOpcode
 

@@ -16,12 +16,17 @@ from warploom_golden.replay.event_constants import (
     OK,
     SM_BITS,
 )
-from warploom_golden.replay.event_sms import enter_key
-from warploom_golden.replay.event_state import Integers
+from warploom_golden.replay.records import Integers
 from warploom_golden.replay.residents.books import give_back
 from warploom_golden.replay.residents.choice import SETTLES
 from warploom_golden.replay.residents.sm_groups import granted, takes
-from warploom_golden.replay.residents.stand_ins import begin_kill, plan, report, reporting
+from warploom_golden.replay.residents.stand_ins import (
+    begin_kill,
+    enter_key,
+    plan,
+    report,
+    reporting,
+)
 from warploom_golden.replay.residents.state import GROUP_BITS, RING, State
 
 #: Kinds of turns at the books.

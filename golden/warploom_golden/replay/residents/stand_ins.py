@@ -20,8 +20,7 @@ from warploom_golden.replay.event_constants import (
     SM_MASK,
     STATUS,
 )
-from warploom_golden.replay.event_sms import enter_key
-from warploom_golden.replay.event_state import Integers
+from warploom_golden.replay.records import Integers
 from warploom_golden.replay.residents.state import Row, State
 
 
@@ -84,6 +83,20 @@ def progress_when(s: State, number: int, cycle: int) -> int:
 
 
 # --- what an SM holds ----------------------------------------------------------------------------
+@inlined
+def enter_key(tournament: Integers, players: int, player: int, key: int) -> None:
+    """Change the key of one player of a tournament, whose element 1 is the least of all keys."""
+    node = players + player
+    tournament[node] = key
+    while node > 1:
+        node >>= 1
+        least = min(tournament[2 * node], tournament[2 * node + 1])
+        if least == tournament[node]:
+            # All above stays as it is, too.
+            return
+        tournament[node] = least
+
+
 @part
 def plan(s: State, number: int, cycle: int) -> None:
     """Find the cycle of an SM's next report, ``cycle`` or later, unless it is silent then."""

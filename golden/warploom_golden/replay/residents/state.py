@@ -7,7 +7,7 @@ those of ``docs/dispatch/resident_dispatcher.md``. A *row* is a stream's.
 from typing import Annotated, Final
 
 from warploom_golden.replay.event_constants import MOST_SLOTS, MOST_SMS
-from warploom_golden.replay.event_state import Amounts, Grid, Integers, Rows
+from warploom_golden.replay.records import Amounts, Grid, Integers, Rows
 from warploom_golden.replay.residents.rules import Rules
 from warploom_spec import RESOURCES
 from warploom_spec.resident_limits import GROUP_SMS
@@ -116,8 +116,11 @@ class Sm:
         First cycle in which it is lost, and from which on it sends no report; `NEVER`.
     gone : bool
         It gets no block any more.
-    load, progress, since, ending : int
-        As in ``event_state.Sm``: contention alone.
+    load, progress, since : int
+        With contention alone: warps of the blocks that were taken and not reported, and V of the
+        rule in cycle ``since``, from which on they are so many.
+    ending : int
+        With contention alone: killed blocks that were not reported yet.
     """
 
     free: Amounts
@@ -183,8 +186,11 @@ class Slot:
         What the report will say.
     load : int
         Its warps.
-    work, ends : int
-        As in ``event_state.Slot``: contention alone.
+    work : int
+        With contention alone: the block's work, from the pick until it is taken.
+    ends : int
+        With contention alone: cycle from which on the killed block is due, `NEVER` if it was not
+        killed.
     """
 
     row: int
@@ -275,8 +281,11 @@ class State:
         Those in which none lacked.
     rows, sms, groups, slots : records
         As their classes say.
-    due, calendar : array
-        As in ``event_state.State``.
+    due : array
+        For each SM a tournament of its slots, by the cycle in which the block there is due; with
+        contention by its target.
+    calendar : array
+        Tournament of the SMs, by the next cycle in which one may send a report.
     fifo : array
         For each SM a ring of its free slots, the one that has been free longest first.
     queue, queue_at : array

@@ -6,7 +6,6 @@ from typing import TypeVar
 import numpy as np
 
 from warploom_golden.replay.event_filter import Accepted
-from warploom_golden.replay.event_state import Integers
 from warploom_golden.replay.event_tables import (
     Table,
     columns,
@@ -16,6 +15,7 @@ from warploom_golden.replay.event_tables import (
     warp_table,
 )
 from warploom_golden.replay.machine import block_needs
+from warploom_golden.replay.records import Integers
 from warploom_golden.replay.residents.block_tables import BlockTables
 from warploom_golden.replay.residents.launches import Lookup, Start
 from warploom_golden.replay.residents.path import ResidentPath

@@ -4,12 +4,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from warploom_golden.replay.event_constants import NEVER
-from warploom_golden.replay.event_dispatcher import SmBehaviour
 from warploom_golden.replay.event_model import PIECE, Events, Piece
 from warploom_golden.replay.event_tables import Table, columns
 from warploom_golden.replay.residents.path import ResidentPath
 from warploom_golden.replay.residents.ports import SleepingQueue
 from warploom_golden.replay.residents.tables import ReplayTables
+from warploom_golden.replay.sm_behaviour import SmBehaviour
 from warploom_sim.methods.preempt.host import MeasuringHost
 from warploom_sim.methods.preempt.runs import Setting
 

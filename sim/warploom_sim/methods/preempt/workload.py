@@ -142,7 +142,7 @@ def make_workload(
         If a launch is refused: it does not fit the descriptor, the recorded GPU, or the machine; or
         if the low trace has more streams than there are beside the urgent launches' one.
     """
-    from warploom_golden.replay.event_front import judge
+    from warploom_golden.replay.refusal import judge
 
     check_streams(low.path, low.launches, config, taken=1)
     kernels: list[KernelLaunch] = [*low.launches, *urgent.launches]

@@ -3,7 +3,7 @@
 from typing import Final
 
 from warploom_golden.replay.compiled import compiled, inlined
-from warploom_golden.replay.event_state import Integers
+from warploom_golden.replay.records import Integers
 
 #: Columns of the sums of a launch: blocks offered and reported, cycles of its first offer, of its
 #: last offer and of its last report, and the cycles that its blocks held their slots: all of them,

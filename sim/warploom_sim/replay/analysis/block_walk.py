@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warploom_golden.replay.event_model import Events
-from warploom_golden.replay.event_state import Integers
+from warploom_golden.replay.records import Integers
 from warploom_sim.replay.analysis.limits import LIMITS, Gone, LimitFinder, Waits
 from warploom_sim.replay.analysis.over_time import RunningBins
 from warploom_sim.replay.replay_result import Replay

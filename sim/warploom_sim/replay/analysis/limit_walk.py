@@ -8,7 +8,7 @@ resources by its arguments, and no constant of another file is compiled.
 from typing import Final
 
 from warploom_golden.replay.compiled import compiled, inlined
-from warploom_golden.replay.event_state import Integers
+from warploom_golden.replay.records import Integers
 from warploom_spec import RESOURCES
 
 #: Limits by number. The resources stand in the order of `warploom_spec.RESOURCES`.
