@@ -31,7 +31,8 @@ def mix(x: int) -> int:
     x ^= x >> 16
     x = x * 0x7FEB352D & 0xFFFF_FFFF
     x ^= x >> 15
-    x = x * 0x846CA68B & 0xFFFF_FFFF
+    # As a negative number: a product of 64 bits does not overflow.
+    x = x * (0x846CA68B - (1 << 32)) & 0xFFFF_FFFF
     return x ^ x >> 16
 
 
