@@ -127,6 +127,6 @@ def test_the_changelog_says_nothing_twice() -> None:
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_each_placement_policy_has_its_rule_on_the_page(policy: str) -> None:
-    text = (ROOT / "docs" / "dispatch" / "resident_dispatcher.md").read_text()
+    text = (ROOT / "docs" / "dispatch" / "block_dispatcher.md").read_text()
     section = re.search(r"^##+ Policies$(.*?)^##? ", text, re.MULTILINE | re.DOTALL)
     assert section and f"`{policy}`" in section[1], "write the policy's rule into 'Policies'"

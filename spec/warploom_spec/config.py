@@ -8,7 +8,7 @@ from typing import Any, Final
 from warploom_spec.errors import WarploomError
 
 POLICIES: Final = ("first_fit", "round_robin", "least_loaded", "freed_first")
-#: Those of them that read a table of the SMs' turns: ResidentDispatcher has the port
+#: Those of them that read a table of the SMs' turns: BlockDispatcher has the port
 #: ``order_swap``, the host the register ORDER_SWAP.
 ORDER_TABLE_POLICIES: Final = ("freed_first",)
 RECLAIMS: Final = ("in_order", "out_of_order")

@@ -1,4 +1,4 @@
-"""Where ResidentDispatcher is there in hardware, and where its SMs stand in groups."""
+"""Where BlockDispatcher is there in hardware, and where its SMs stand in groups."""
 
 from typing import Final
 
@@ -11,23 +11,23 @@ _GROUP_POLICIES: Final = ("round_robin", "freed_first")
 
 
 def in_groups(config: Config) -> bool:
-    """Tell whether ResidentDispatcher's SMs stand in groups."""
+    """Tell whether BlockDispatcher's SMs stand in groups."""
     of_groups = config.policy in _GROUP_POLICIES and config.reclaim == "out_of_order"
     return config.sms > GROUP_SMS and of_groups
 
 
 def no_resident_hardware(config: Config) -> str:
-    """Return why there is no ResidentDispatcher in hardware; an empty text if there is one."""
+    """Return why there is no BlockDispatcher in hardware; an empty text if there is one."""
     if config.sms > GROUP_SMS and not in_groups(config):
         return (
             f"policy is {config.policy}, reclaim is {config.reclaim}, sms is {config.sms}; legal "
-            f"for ResidentDispatcher above {GROUP_SMS} SMs: {' or '.join(_GROUP_POLICIES)} with "
+            f"for BlockDispatcher above {GROUP_SMS} SMs: {' or '.join(_GROUP_POLICIES)} with "
             "out_of_order"
         )
     slots = config.sms * config.block_slots
     if config.reclaim == "in_order" and (slots < 2 or slots & (slots - 1)):
         return (
-            f"sms x block_slots is {slots}; legal for ResidentDispatcher with reclaim in_order: a "
+            f"sms x block_slots is {slots}; legal for BlockDispatcher with reclaim in_order: a "
             "power of two, 2 or more"
         )
     return ""

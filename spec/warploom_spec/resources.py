@@ -40,7 +40,7 @@ class Resource:
     Attributes
     ----------
     name : str
-        Its name in packets and ports. ResidentDispatcher has the counter ``stall_<name>``.
+        Its name in packets and ports. BlockDispatcher has the counter ``stall_<name>``.
     label, unit : str
         Its name for readers, and what an amount of it counts.
     size : str
@@ -141,7 +141,7 @@ RANGED: Final = tuple(r for r in SM_RESOURCES if r.cell)
 REGISTERS: Final = next(r for r in SM_RESOURCES if r.field and r.field.of_warp)
 #: The launch's fields that say what a block takes.
 AMOUNT_FIELDS: Final = tuple(r.field.name for r in SM_RESOURCES if r.field)
-#: Why no block is decided in a cycle; ResidentDispatcher has a counter ``stall_<cause>`` for each.
+#: Why no block is decided in a cycle; BlockDispatcher has a counter ``stall_<cause>`` for each.
 #: The host's registers stand in this order: a sixth resource comes after, and moves none of them.
 STALL_CAUSES: Final = ("order", *RESOURCES[:5], "offer", *RESOURCES[5:])
 

@@ -101,35 +101,35 @@ class Timing:
         "launch, at least.",
     )
     queue_answer: int = _of(
-        "ResidentQueue: transfer at ``checked`` to ``answer``; this and the next: idle, no pairs."
+        "KernelQueue: transfer at ``checked`` to ``answer``; this and the next: idle, no pairs."
     )
     queue_stop: int = _of(
-        "ResidentQueue: transfer at ``checked`` to ``hold`` and ``stop`` of lower ones."
+        "KernelQueue: transfer at ``checked`` to ``hold`` and ``stop`` of lower ones."
     )
-    queue_request: int = _of("ResidentQueue: transfer at ``checked`` to ``request``.")
+    queue_request: int = _of("KernelQueue: transfer at ``checked`` to ``request``.")
     queue_start: int = _of(
-        "ResidentQueue: transfer at ``checked`` to ``start`` where nothing makes indices."
+        "KernelQueue: transfer at ``checked`` to ``start`` where nothing makes indices."
     )
-    queue_preempt: int = _of("ResidentQueue: PREEMPT to ``hold`` and ``stop``.")
-    queue_record: int = _of("ResidentQueue: transfer at ``ended`` to the record's first word.")
+    queue_preempt: int = _of("KernelQueue: PREEMPT to ``hold`` and ``stop``.")
+    queue_record: int = _of("KernelQueue: transfer at ``ended`` to the record's first word.")
     queue_wait: int = _of(
-        "ResidentQueue: a record's first word to ``request`` of the launch that waits for it."
+        "KernelQueue: a record's first word to ``request`` of the launch that waits for it."
     )
     record_known: int = _of(
         "A replay's launch source: a record's last word to the first cycle in which it knows it."
     )
-    resident_kill: int = _of("ResidentDispatcher: ``stop`` to ``kill``.")
+    resident_kill: int = _of("BlockDispatcher: ``stop`` to ``kill``.")
     resident_boot: int = _of(
-        "ResidentDispatcher: the first cycle after a reset in which it takes a launch."
+        "BlockDispatcher: the first cycle after a reset in which it takes a launch."
     )
-    resident_first_offer: int = _of("ResidentDispatcher: a start to its first offer, idle.")
-    resident_offer: int = _of("ResidentDispatcher: a pick to its offer.")
-    resident_fetch: int = _of("ResidentDispatcher: ``fetch`` to the offer of the same block.")
-    resident_again: int = _of("ResidentDispatcher: a pick to the next one of the same SM.")
-    resident_returns: int = _of("ResidentDispatcher: a report to the first pick that sees it.")
-    resident_end: int = _of("ResidentDispatcher: a launch's last report to ``ended``.")
-    resident_stall: int = _of("ResidentDispatcher: stalled cycle to the counter that shows it.")
-    resident_error: int = _of("ResidentDispatcher: a report at the port to its error record.")
+    resident_first_offer: int = _of("BlockDispatcher: a start to its first offer, idle.")
+    resident_offer: int = _of("BlockDispatcher: a pick to its offer.")
+    resident_fetch: int = _of("BlockDispatcher: ``fetch`` to the offer of the same block.")
+    resident_again: int = _of("BlockDispatcher: a pick to the next one of the same SM.")
+    resident_returns: int = _of("BlockDispatcher: a report to the first pick that sees it.")
+    resident_end: int = _of("BlockDispatcher: a launch's last report to ``ended``.")
+    resident_stall: int = _of("BlockDispatcher: stalled cycle to the counter that shows it.")
+    resident_error: int = _of("BlockDispatcher: a report at the port to its error record.")
     ranges: int = _of("ResourceRanges: ``offer`` to ``o`` for a block of one cell.")
     ranges_cell: int = _of("ResourceRanges: cycles more for each further cell of a block.")
     ranges_freed: int = _of("ResourceRanges: a report to the first search that sees its cells.")

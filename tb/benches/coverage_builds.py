@@ -18,9 +18,9 @@ from tb.index import (
     test_index_packer,
 )
 from tb.launch import (
+    test_kernel_queue,
     test_launch_path,
     test_record_queue,
-    test_resident_queue,
 )
 from tb.sm_side import (
     test_block_at_a_time,
@@ -30,7 +30,7 @@ from tb.sm_side import (
     test_offer_queue,
     test_resource_ranges,
 )
-from tb.support import dispatch_cases, resident_cases, resident_queue_cases
+from tb.support import block_dispatcher_cases, dispatch_cases, kernel_queue_cases
 from tb.support.dispatch_configs import LATE_NUMBER, soon
 from warploom_dev.coverage.counted_builds import Build
 
@@ -42,7 +42,7 @@ DISPATCHERS: Final = (
     "tiny,policy=freed_first,reclaim=out_of_order",
 )
 #: The same with the few streams of its tests.
-RESIDENT_DISPATCHERS: Final = tuple(f"{text},stream_bits=2" for text in DISPATCHERS)
+BLOCK_DISPATCHERS: Final = tuple(f"{text},stream_bits=2" for text in DISPATCHERS)
 
 BUILDS: Final[dict[str, tuple[Build, ...]]] = {
     "launch_check": (Build.of(dispatch_cases.make_check, "tiny"),),
@@ -54,14 +54,12 @@ BUILDS: Final[dict[str, tuple[Build, ...]]] = {
     "index_generator": (Build.of(test_index_generator.make, "narrow", memory=True),),
     "incremental_scheduler": (Build.of(test_incremental_scheduler.make, "three_entries"),),
     "grid_walker": (Build.of(dispatch_cases.make_walker, "tiny", first_number=LATE_NUMBER),),
-    "resident_dispatcher": tuple(
-        Build.of(resident_cases.make_resident, soon(config), first_number=LATE_NUMBER)
-        for config in RESIDENT_DISPATCHERS
+    "block_dispatcher": tuple(
+        Build.of(block_dispatcher_cases.make_resident, soon(config), first_number=LATE_NUMBER)
+        for config in BLOCK_DISPATCHERS
     ),
-    "resident_queue": (
-        Build.of(
-            resident_queue_cases.make_queue, test_resident_queue.SMALL, **test_resident_queue.WRAPS
-        ),
+    "kernel_queue": (
+        Build.of(kernel_queue_cases.make_queue, test_kernel_queue.SMALL, **test_kernel_queue.WRAPS),
     ),
     "record_queue": (Build.of(test_record_queue.make, test_record_queue.SMALL),),
     "launch_path": (

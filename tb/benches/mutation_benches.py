@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from tb.dispatch import test_grid_walker, test_resident_dispatcher
+from tb.dispatch import test_block_dispatcher, test_grid_walker
 from tb.host import (
     test_bus_port,
     test_execution_unit,
@@ -22,10 +22,10 @@ from tb.index import (
     test_index_packer,
 )
 from tb.launch import (
+    test_kernel_queue,
     test_launch_check,
     test_launch_path,
     test_record_queue,
-    test_resident_queue,
 )
 from tb.sm_side import (
     test_block_at_a_time,
@@ -66,19 +66,19 @@ def _unobserved(bench: MutationBench) -> MutationBench:
 
 
 def _residents(seed: int) -> list[Case]:
-    """Return the cases of ResidentDispatcher in all moods."""
+    """Return the cases of BlockDispatcher in all moods."""
     return [
-        case for k in range(3) for case in test_resident_dispatcher.cases(RESIDENTS, seed + k, 6000)
+        case for k in range(3) for case in test_block_dispatcher.cases(RESIDENTS, seed + k, 6000)
     ]
 
 
 def _queues(seed: int) -> list[Case]:
-    """Return the cases of ResidentQueue in all moods."""
+    """Return the cases of KernelQueue in all moods."""
     return [
         case
         for k in range(3)
-        for case in test_resident_queue.cases(
-            test_resident_queue.SMALL, seed + k, 6000, **test_resident_queue.WRAPS
+        for case in test_kernel_queue.cases(
+            test_kernel_queue.SMALL, seed + k, 6000, **test_kernel_queue.WRAPS
         )
     ]
 
@@ -117,8 +117,8 @@ BENCHES: Final[dict[str, MutationBench]] = {
         _repeated(test_grid_walker.case, "tiny", 3),
         _repeated(test_grid_walker.edge_case, "tiny", 3),
     ),
-    "resident_dispatcher": _unobserved(_residents),
-    "resident_queue": _unobserved(_queues),
+    "block_dispatcher": _unobserved(_residents),
+    "kernel_queue": _unobserved(_queues),
     "record_queue": _repeated(test_record_queue.case, test_record_queue.SMALL, 4),
     "launch_path": _unobserved(
         _repeated(

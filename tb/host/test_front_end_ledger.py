@@ -10,8 +10,8 @@ from tb.support.deep_values import deep_but
 from tb.support.hard_cases import run_until
 from tb.support.planted import plant
 from warploom_dev.rewrite import Rewrite
+from warploom_golden.launch.queue_parts import events
 from warploom_golden.launch.record_queue import RecordQueue
-from warploom_golden.launch.resident import events
 from warploom_golden.oracles import LedgerError
 from warploom_sim.cosim.lockstep.events import require
 

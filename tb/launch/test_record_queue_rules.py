@@ -14,7 +14,7 @@ from warploom_spec.resident_packets import record_word
 
 TINY = config_of("tiny")
 WORDS, WORD = final_record_words(TINY), record_word(TINY)
-#: The order in which ResidentQueue writes a record's words.
+#: The order in which KernelQueue writes a record's words.
 LAUNCH_ORDER, PREEMPT_ORDER = (1, 2, 0, 5, 6, 7), (1, 2, 0, 5, 6, 3, 4, 7)
 KINDS = pytest.mark.parametrize("kind", [RecordQueue, Model], ids=["rtl", "model"])
 

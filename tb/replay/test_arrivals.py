@@ -70,7 +70,7 @@ def test_a_launch_is_sent_in_the_cycle_in_which_it_arrives() -> None:
     with sent_cycles.noted() as cycles:
         events = event_model.run(launches, config, 0, arrivals=arrivals)
     # Nothing is sent before the entries are given back, in 64 cycles and 4 more, nor in the two
-    # cycles after a launch (ResidentQueue's page, rules 1 and 2).
+    # cycles after a launch (KernelQueue's page, rules 1 and 2).
     assert cycles == [68, 5_000, 5_003, 1 << 35]
     ended = events.tables["ended"]["cycle"].tolist()
     assert ended[0] < 5_000 < ended[1] < ended[2] < 1 << 35 < ended[3]

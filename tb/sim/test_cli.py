@@ -92,7 +92,7 @@ def test_the_projects_own_measuring_is_no_command_of_the_wheel() -> None:
         ),
         (("verilog", "--policy", "x"), ("first_fit", "freed_first")),
         (("verilog", "--reclaim", "x"), ("in_order", "out_of_order")),
-        (("verilog", "no_such_block"), ("grid_walker", "resident_dispatcher", "launch_path")),
+        (("verilog", "no_such_block"), ("grid_walker", "block_dispatcher", "launch_path")),
         (("trace", "info", "no_such_file.json"), ("does not exist",)),
     ],
 )

@@ -65,7 +65,7 @@ def test_the_words_of_a_record_are_the_pages():
 
 def test_the_pages_list_every_packet():
     folder = Path(__file__).parents[2] / "docs" / "launch"
-    pages = ("resident_queue.md", "launch_path.md", "record_queue.md")
+    pages = ("kernel_queue.md", "launch_path.md", "record_queue.md")
     text = "".join((folder / page).read_text() for page in pages)
     assert {name for name in PACKET_BITS if f"`{name}`" not in text} == ELSEWHERE
 

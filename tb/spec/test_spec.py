@@ -187,7 +187,7 @@ def test_every_error_code_has_a_cause_and_a_cure() -> None:
     assert all(cause and cure for cause, cure in EXPLANATIONS.values())
 
 
-#: The same in all presets but for `boot`, `soft_reset_limit` and some of ResidentDispatcher's.
+#: The same in all presets but for `boot`, `soft_reset_limit` and some of BlockDispatcher's.
 TIMINGS = {
     "bus_requests": 4,
     "bus_responses": 5,
@@ -244,7 +244,7 @@ TIMINGS = {
 }
 BOOT = {"tiny": 4, "default": 32, "large": 32}
 RESIDENT_BOOT = {"tiny": 25, "default": 265, "large": 4233}
-#: ResidentDispatcher's, flat and in groups.
+#: BlockDispatcher's, flat and in groups.
 FLAT = {
     "resident_first_offer": 9,
     "resident_offer": 3,

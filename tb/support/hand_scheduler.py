@@ -3,7 +3,7 @@
 Written from ``docs/replay/gains.md`` and ``docs/replay/contention.md``, beside the event model. It
 knows blocks, SMs and launches alone: no pipeline, no port. Where blocks are long, the event model's
 run takes hardly longer. `HandSchedule` has launches in one line, `HandStreams` a queue and a
-resident for each stream, by ``docs/launch/resident_queue.md``.
+resident for each stream, by ``docs/launch/kernel_queue.md``.
 """
 
 from collections.abc import Sequence

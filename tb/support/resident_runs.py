@@ -1,11 +1,11 @@
-"""One script of launches, holds and stops for ResidentDispatcher's two models, and what they do."""
+"""One script of launches, holds and stops for BlockDispatcher's two models, and what they do."""
 
 from collections import defaultdict
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from warploom_golden.dispatch.resident_dispatcher import ResidentDispatcher
+from warploom_golden.dispatch.block_dispatcher import BlockDispatcher
 from warploom_golden.oracles.index_reference import warps
 from warploom_golden.replay.block_length import block_lengths, grid_places
 from warploom_golden.replay.machine import block_needs
@@ -121,7 +121,7 @@ def lengths_of(script, launch, machine_speed=1):
 
 def by_cycles(config, script):
     """Run the cycle model; return offers, reports, ends and stall counters."""
-    model = ResidentDispatcher(config)
+    model = BlockDispatcher(config)
     packet, block_packet = resident_packets.resident_start(config), None
     block_packet = resident_packets.resident_block(config)
     end_packet, report_packet = resident_packets.resident_end(config), layouts.block_report(config)

@@ -12,6 +12,7 @@ from warploom.dispatch.stream_flags import StreamFlags
 from warploom.host import BusPort, HostRegisters, Mailbox
 from warploom.index import IndexMemory, IndexPacker, IndexUnpacker
 from warploom.index._iterator_setup import Setup
+from warploom.launch.kernel_queue import KernelQueue
 from warploom.launch.launch_inbox import LaunchInbox
 from warploom.launch.launch_pairs import LaunchPairs
 from warploom.launch.launch_path import LaunchPath
@@ -23,7 +24,6 @@ from warploom.launch.queue_engine import QueueEngine
 from warploom.launch.queue_events import QueueEvents
 from warploom.launch.record_queue import RecordQueue
 from warploom.launch.record_writer import RecordWriter
-from warploom.launch.resident_queue import ResidentQueue
 from warploom.launch.run_times import RunTimes
 from warploom.sm_side.index_read_arbiter import IndexReadArbiter
 from warploom_dev.formal.properties import (
@@ -68,7 +68,7 @@ INDEX_MEMORY = index_memory.PLANTED | {
 #: ``overcommit``: a unit more than there is. ``hold``: nothing is held. ``age``: of one priority
 #: the youngest is next. ``late``: a report that comes while a sweep is on saves no SM. ``whose``: a
 #: sweep loses SMs with blocks of other streams. ``wait``: a begun launch of mode `wait` gives way.
-RESIDENT_DISPATCHER = {
+BLOCK_DISPATCHER = {
     "overcommit": Change(Amounts, "enough", "x >= y", "x + 1 >= y"),
     "hold": Change(StreamFlags, "elaborate", "self.open & ~held", "self.open"),
     "age": Change(NextResident, "_ages", "= bit, ~bit", "= ~bit, bit"),
@@ -83,7 +83,7 @@ REPLAYED = {
     "width_z": LAUNCH_CHECK["width_z"],
     "no_reference": CONFIG_FILTER["no_reference"],
     "carry_y": INDEX_ITERATOR["carry_y"],
-    "overcommit": RESIDENT_DISPATCHER["overcommit"],
+    "overcommit": BLOCK_DISPATCHER["overcommit"],
     # One for each kind of event that no fault above shows first.
     "next_number": Change(
         QueueEvents,
@@ -103,13 +103,13 @@ REPLAYED = {
         RecordWriter, "_word", "words.offered.eq(head.offered)", "words.offered.eq(0)"
     ),
     "passed": Change(
-        ResidentQueue,
+        KernelQueue,
         "_judge",
         "ports.timeline.count.eq(self._counts.timeline)",
         "ports.timeline.count.eq(self._counts.accepted)",
     ),
     "killed": Change(
-        ResidentQueue,
+        KernelQueue,
         "_judge",
         "ports.killed.valid.eq(events.again)",
         "ports.killed.valid.eq(events.passes)",
@@ -177,7 +177,7 @@ REPLAYED = {
 #: is set while a round begins is lost. ``ticket``: a ticket is found when its record was made.
 #: ``final``: a run that failed is not final. ``hold``: nobody is low. ``wait``: a begun launch of
 #: mode `wait` is held.
-RESIDENT_QUEUE = {
+KERNEL_QUEUE = {
     "second_preempt": Change(PendingPreempt, "elaborate", "m.If(self.made)", "m.If(self.picked)"),
     "inbox": Change(LaunchInbox, "elaborate", "& ~ports.full & ~known", "& ~known"),
     "starve": Change(
@@ -189,7 +189,7 @@ RESIDENT_QUEUE = {
     "lost_look": Change(QueueEvents, "_look", "| waits_on", ""),
     "plan": Change(Preparation, "elaborate", "Mux(here & ~prepared", "Mux(~prepared"),
     "link": Change(QueueEngine, "elaborate", "self.step[1 + waits]", "self.step[waits]"),
-    "twice": Change(ResidentQueue, "_engine_wants", " & ~engine.last[ACCEPT]", ""),
+    "twice": Change(KernelQueue, "_engine_wants", " & ~engine.last[ACCEPT]", ""),
     "look": Change(
         LookRounds,
         "elaborate",
@@ -201,7 +201,7 @@ RESIDENT_QUEUE = {
     "hold": Change(Preemption, "elaborate", "ports.priorities[s] < top", "0"),
     "wait": Change(Preemption, "elaborate", "~(waits & self.begun)", "1"),
 }
-#: Of ResidentDispatcher's groups.
+#: Of BlockDispatcher's groups.
 RESIDENT_GROUPS = {
     "met": Change(Books, "_judge_placement", "enough.all() & ~met", "enough.all()"),
     "unseen": Change(Books, "_place", "range(2, at.take + 1)", "range(2, at.take)"),

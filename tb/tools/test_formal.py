@@ -37,9 +37,9 @@ LARGE = (
     "block_to_warps",
     "resource_ranges",
     "bus_port",
-    "resident_dispatcher",
-    "resident_queue",
-    "resident_queue_places",
+    "block_dispatcher",
+    "kernel_queue",
+    "kernel_queue_places",
 )
 #: Those that take a few seconds; the others are thorough.
 SMALL = ("index_packer",)

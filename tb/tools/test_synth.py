@@ -352,5 +352,5 @@ def test_every_target_is_a_row_of_its_own() -> None:
 
 def test_a_block_without_policy_says_so() -> None:
     for target in targets.all_targets():
-        holds_one = target.block in ("ResidentDispatcher", "LaunchPath", "FrontEnd")
+        holds_one = target.block in ("BlockDispatcher", "LaunchPath", "FrontEnd")
         assert (target.policy is not None) == (target.reclaim is not None) == holds_one

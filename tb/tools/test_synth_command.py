@@ -18,14 +18,14 @@ from warploom_dev.synth.targets import Target, all_targets
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--block", "Nothing"), "block is 'Nothing'; legal: IndexGenerator, ResidentDispatcher"),
+        (("--block", "Nothing"), "block is 'Nothing'; legal: IndexGenerator, BlockDispatcher"),
         (
             ("--block", "GridWalker", "--config", "tiny"),
             "nothing is measured with block GridWalker; config tiny; legal: GridWalker-default",
         ),
         (
             ("--config", "large", "--reclaim", "in_order"),
-            "legal: IndexGenerator-default, ResidentDispatcher-default-round_robin-out_of_order, ",
+            "legal: IndexGenerator-default, BlockDispatcher-default-round_robin-out_of_order, ",
         ),
         (("--check", "--update"), "--update goes not with --check, which writes nothing"),
         (

@@ -13,7 +13,7 @@ from amaranth.hdl import Shape
 from amaranth.lib import wiring
 
 from tb.support.deep_values import deep_but
-from warploom.dispatch import ResidentDispatcher
+from warploom.dispatch import BlockDispatcher
 from warploom_dev.synth import costs, synth_figures, synth_report
 from warploom_dev.synth.measure import Key, Row
 from warploom_dev.synth.targets import BASELINE, Target, all_targets
@@ -115,7 +115,7 @@ def test_what_is_measured_is_what_a_replay_runs(config: str) -> None:
     """Cell for cell: nothing is added, left out or narrowed inside the whole."""
     whole = Target(block="LaunchPath", config=config).component()
     inside = modules(whole)
-    dispatcher = modules(ResidentDispatcher(preset(config)))
+    dispatcher = modules(BlockDispatcher(preset(config)))
     generator = modules(Target(block="IndexGenerator", config=config).component())
     assert sum(sum(cells.values()) for cells in dispatcher.values()) > 1000
     assert dispatcher == {

@@ -8,10 +8,10 @@ from click.testing import CliRunner
 from tb.host import test_driver_accesses as accesses
 from tb.launch import test_launch_check as launch_check
 from tb.sim.replay import test_limits as limits
+from tb.support.block_dispatcher_cases import resident_case
+from tb.support.block_dispatcher_rules import RTL_AND_MODEL, TINY, drive, given, start
 from tb.support.planted import Change, plant
-from tb.support.resident_cases import resident_case
-from tb.support.resident_rules import RTL_AND_MODEL, TINY, drive, given, start
-from warploom.dispatch import ResidentDispatcher
+from warploom.dispatch import BlockDispatcher
 from warploom.dispatch.amounts import Amounts
 from warploom.launch import LaunchCheck
 from warploom_golden.merging.mapping_table import MappingTable
@@ -83,7 +83,7 @@ def test_room_without_it_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     plant(monkeypatch, [change])
     with pytest.raises(AssertionError):
-        test_it_holds_a_block_back_and_is_counted(ResidentDispatcher)
+        test_it_holds_a_block_back_and_is_counted(BlockDispatcher)
 
 
 # Host, tool

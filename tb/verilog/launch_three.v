@@ -2,12 +2,12 @@
 // later. Prints what is offered and the launch's end. Where a field stands in a payload is said at
 // the head of each file that `make verilog` writes. To run it, from the repository's root:
 //
-//   make verilog ARGS="resident_dispatcher --config tiny"
-//   dut=build/verilog/tiny/resident_dispatcher.v
+//   make verilog ARGS="block_dispatcher --config tiny"
+//   dut=build/verilog/tiny/block_dispatcher.v
 //   iverilog -g2012 -s bench -o build/bench.vvp tb/verilog/launch_three.v $dut
 //   vvp build/bench.vvp
 //
-// The DUT is warploom_resident_dispatcher, or warploom_launch_path if LAUNCH_PATH is defined.
+// The DUT is warploom_block_dispatcher, or warploom_launch_path if LAUNCH_PATH is defined.
 // Inputs get their first values in an `initial` block, or in their declarations if DECLARED is
 // defined.
 // `$finish(0)` prints nothing: of plain `$finish` some simulators print time and place.
@@ -63,7 +63,7 @@ module bench;
   wire [14:0] ended;
   wire ended_valid;
   wire sends = valid;
-  warploom_resident_dispatcher dut (
+  warploom_block_dispatcher dut (
     .ended__payload(ended), .ended__valid(ended_valid), .ended__ready(1'd1), .stop(16'd0),
     .hold(16'd0), .clock(32'd0),
     .start__payload(launch), .start__valid(sends), .start__ready(ready),

@@ -55,10 +55,10 @@ def works(root: Path) -> str:
             _on_fpga(root, "IndexGenerator", "default"),
         ),
         (
-            "[dispatcher](docs/dispatch/resident_dispatcher.md): places blocks on SMs, kills them",
+            "[dispatcher](docs/dispatch/block_dispatcher.md): places blocks on SMs, kills them",
             "[yes](hdl/warploom/dispatch/)",
             "[yes](golden/warploom_golden/dispatch/)",
-            f"8 SMs: {_on_fpga(root, 'ResidentDispatcher', 'default')}" + _with_132_sms(root),
+            f"8 SMs: {_on_fpga(root, 'BlockDispatcher', 'default')}" + _with_132_sms(root),
         ),
         (
             "[host path](docs/host/front_end.md): doorbells over AXI4-Lite, records, interrupt",
@@ -67,7 +67,7 @@ def works(root: Path) -> str:
             f"{latency['doorbell_to_first_block']} cycles from a doorbell to the first block",
         ),
         (
-            "[stream queues](docs/launch/resident_queue.md): launches that wait for other streams",
+            "[stream queues](docs/launch/kernel_queue.md): launches that wait for other streams",
             "[yes](hdl/warploom/launch/)",
             "[yes](golden/warploom_golden/launch/)",
             f"{latency['wait_to_first_offer']} cycles from an awaited launch's record to the first"
@@ -119,7 +119,7 @@ def _synthesized(root: Path, block: str, config: str) -> list[dict[str, Any]]:
 
 def _with_132_sms(root: Path) -> str:
     """Return the largest dispatcher's size, if it was measured."""
-    rows = _synthesized(root, "ResidentDispatcher", "large")
+    rows = _synthesized(root, "BlockDispatcher", "large")
     return "".join(marked(f"; 132 SMs: {row['lut4eq']:,}", row["stale"]) for row in rows)
 
 

@@ -1,4 +1,4 @@
-"""What becomes of runs: the stream `ended`, and their times, in ResidentDispatcher's model."""
+"""What becomes of runs: the stream `ended`, and their times, in BlockDispatcher's model."""
 
 from collections import deque
 

@@ -1,4 +1,4 @@
-"""Error records of ResidentDispatcher's cycle model."""
+"""Error records of BlockDispatcher's cycle model."""
 
 from warploom_spec import layouts
 from warploom_spec.config import Config

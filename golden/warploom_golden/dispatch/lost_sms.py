@@ -1,4 +1,4 @@
-"""SMs that are lost: visits of silent streams, and the sweep, in ResidentDispatcher's model."""
+"""SMs that are lost: visits of silent streams, and the sweep, in BlockDispatcher's model."""
 
 from warploom_golden.dispatch.returns import BooksTurn, Outcome, Round, Sweep
 from warploom_golden.dispatch.streams import Streams

@@ -1,4 +1,4 @@
-"""Who is next, and who is active, in ResidentDispatcher's cycle model."""
+"""Who is next, and who is active, in BlockDispatcher's cycle model."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""Stages of ResidentDispatcher's pipes, with and without groups of SMs."""
+"""Stages of BlockDispatcher's pipes, with and without groups of SMs."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""Reports of groups of SMs: a second place behind the ports, in ResidentDispatcher's model."""
+"""Reports of groups of SMs: a second place behind the ports, in BlockDispatcher's model."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""A resident launch and its blocks, as ResidentDispatcher's cycle model keeps them."""
+"""A resident launch and its blocks, as BlockDispatcher's cycle model keeps them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The reclaim orders of ResidentDispatcher's cycle model: when what a block took comes back."""
+"""The reclaim orders of BlockDispatcher's cycle model: when what a block took comes back."""
 
 from collections import deque
 from typing import Protocol

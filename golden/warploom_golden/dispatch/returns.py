@@ -1,4 +1,4 @@
-"""Reports at ResidentDispatcher's ports, and what they change in the books."""
+"""Reports at BlockDispatcher's ports, and what they change in the books."""
 
 from collections import deque
 from collections.abc import Mapping

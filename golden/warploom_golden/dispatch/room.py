@@ -1,4 +1,4 @@
-"""One bit an SM: room for the next block, in ResidentDispatcher's cycle model."""
+"""One bit an SM: room for the next block, in BlockDispatcher's cycle model."""
 
 from warploom_golden.dispatch.amounts import Amounts
 from warploom_golden.dispatch.verdicts import Verdict

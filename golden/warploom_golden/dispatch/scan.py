@@ -1,4 +1,4 @@
-"""The scan of ResidentDispatcher's cycle model: which SM is looked at, and how far it is."""
+"""The scan of BlockDispatcher's cycle model: which SM is looked at, and how far it is."""
 
 #: Cycles without an advance after which the scan takes the turn (23).
 _PATIENCE = 8

@@ -1,4 +1,4 @@
-"""The stall counters of ResidentDispatcher's cycle model."""
+"""The stall counters of BlockDispatcher's cycle model."""
 
 from warploom_golden.dispatch.amounts import Amounts
 from warploom_golden.dispatch.verdicts import Verdict

@@ -1,4 +1,4 @@
-"""The flags of each stream of ResidentDispatcher's cycle model."""
+"""The flags of each stream of BlockDispatcher's cycle model."""
 
 from typing import NamedTuple
 

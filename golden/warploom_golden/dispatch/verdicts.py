@@ -1,4 +1,4 @@
-"""The two pipes that look at SMs, in ResidentDispatcher's cycle model."""
+"""The two pipes that look at SMs, in BlockDispatcher's cycle model."""
 
 from collections import deque
 from dataclasses import dataclass

@@ -4,11 +4,11 @@ from collections import deque
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from warploom_golden.dispatch import ResidentDispatcher
+from warploom_golden.dispatch import BlockDispatcher
 from warploom_golden.index import IndexGenerator
+from warploom_golden.launch.kernel_queue import KernelQueue
 from warploom_golden.launch.launch_check import LaunchCheck
 from warploom_golden.launch.record_queue import RecordQueue
-from warploom_golden.launch.resident_queue import ResidentQueue
 from warploom_spec import layouts, queue_packets, resident_packets
 from warploom_spec.config import Config
 from warploom_spec.host_errors import HostError
@@ -20,9 +20,9 @@ Values = dict[str, int | None]
 Inputs = dict[str, int]
 
 CLOCK_BITS = 64
-#: What ResidentQueue and ResidentDispatcher see of the clock.
+#: What KernelQueue and BlockDispatcher see of the clock.
 LOW_CLOCK = (1 << 32) - 1
-#: Ports that are ResidentQueue's own, as they are.
+#: Ports that are KernelQueue's own, as they are.
 QUEUE_INPUTS = (
     *(f"{name}__{part}" for name in ("command", "abort") for part in ("valid", "payload")),
     *("clear_stream__valid", "clear_stream__payload"),
@@ -32,12 +32,12 @@ QUEUE_OUTPUTS = (
     *("room", "records_left", "answer", "command__ready", "command_answer", "abort__ready"),
     *("abort_answer", "clear_stream__ready", "killed", "timeline", "words", "record", "idle"),
 )
-#: What ResidentQueue sees of the dispatcher.
+#: What KernelQueue sees of the dispatcher.
 TO_QUEUE = (
     *("begun", "busy", "open", "yields", "no_sm", "fetch", "start__ready"),
     *("ended__valid", "ended__payload", "ended_first", "ended_cycles"),
 )
-#: What the dispatcher sees of ResidentQueue.
+#: What the dispatcher sees of KernelQueue.
 TO_DISPATCHER = ("start__valid", "start__payload", "hold", "stop", "ended__ready")
 #: Outputs of the dispatcher that are inner wires alone.
 DISPATCHER_INNER = frozenset((*TO_QUEUE, "resident", "error", "error_count")) - {"no_sm"}
@@ -96,9 +96,9 @@ class LaunchPath:
         self._depth = timing(config).launch_check
         self._first_clock = first_clock
         self._check = LaunchCheck(config)
-        self._queue = ResidentQueue(config, first_ticket=first_ticket, first_count=first_count)
+        self._queue = KernelQueue(config, first_ticket=first_ticket, first_count=first_count)
         self._generator = IndexGenerator(config) if config.makes_indices else None
-        self._dispatcher = ResidentDispatcher(config, first_number=first_number)
+        self._dispatcher = BlockDispatcher(config, first_number=first_number)
         self._record_queue = RecordQueue(config)
         self._launch = queue_packets.queued_launch(config)
         self._descriptor = layouts.launch_descriptor(config)
@@ -204,7 +204,7 @@ class LaunchPath:
     def _to_queue(
         self, inputs: Mapping[str, int], now: Registers, launch: Mapping[str, int] | None
     ) -> Inputs:
-        """Return ResidentQueue's inputs, without the index generator's."""
+        """Return KernelQueue's inputs, without the index generator's."""
         sent = 0
         if launch is not None:
             sent = self._sent.pack({"valid": 1, "priority": launch["priority"]})
@@ -272,7 +272,7 @@ def _to_generator(inputs: Mapping[str, int], queue: Values) -> Inputs:
 
 
 def _from_generator(indexed: Values) -> Inputs:
-    """Return what ResidentQueue sees of the index generator (1)."""
+    """Return what KernelQueue sees of the index generator (1)."""
     # `hit` is the lowest bit of an answer.
     made = bool(indexed["done__valid"]) and not (indexed["done__payload"] or 0) & 1
     return {

@@ -6,9 +6,9 @@ They show what each rule breaks: ``ResidentPath(config, queue=OneFlag)``.
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from warploom_golden.launch.resident.events import Event
-from warploom_golden.launch.resident.holds import Holds
-from warploom_golden.launch.resident.rows import Flags, Launch, Row
+from warploom_golden.launch.queue_parts.events import Event
+from warploom_golden.launch.queue_parts.holds import Holds
+from warploom_golden.launch.queue_parts.rows import Flags, Launch, Row
 from warploom_golden.replay.residents.ports import SleepingQueue
 from warploom_spec.errors import Fate
 

@@ -1,9 +1,9 @@
 """A grid's blocks in order, each offered to an SM that has room for it."""
 
+from warploom.dispatch.block_dispatcher import BlockDispatcher
 from warploom.dispatch.grid_walker import GridWalker
-from warploom.dispatch.resident_dispatcher import ResidentDispatcher
 
 __all__ = [
     "GridWalker",
-    "ResidentDispatcher",
+    "BlockDispatcher",
 ]

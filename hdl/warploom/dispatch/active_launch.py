@@ -19,7 +19,7 @@ from warploom_spec.resident_packets import resident_block, resident_start
 class ActiveLaunch(wiring.Component):
     """Choose the active launch, and keep what its blocks need and where its walk is.
 
-    Rules 8 to 15 of ``docs/dispatch/resident_dispatcher.md``.
+    Rules 8 to 15 of ``docs/dispatch/block_dispatcher.md``.
 
     Parameters
     ----------

@@ -65,7 +65,7 @@ class Books(wiring.Component):
 
     Each pipe writes its own book, reads the other's one cycle later, and gives a verdict on the
     SM's room. In a cycle without a placement, or a return, a pipe looks at the scan's SM. Rules 2,
-    21, 22, 26, 35 and the part ``in_order`` of ``docs/dispatch/resident_dispatcher.md``.
+    21, 22, 26, 35 and the part ``in_order`` of ``docs/dispatch/block_dispatcher.md``.
 
     Parameters
     ----------

@@ -14,7 +14,7 @@ from warploom_spec.resident_packets import resident_end
 class Ends(wiring.Component):
     """Find launches that are over, judge them and tell their ends.
 
-    Rules 29 and 30 of ``docs/dispatch/resident_dispatcher.md``.
+    Rules 29 and 30 of ``docs/dispatch/block_dispatcher.md``.
 
     Parameters
     ----------

@@ -27,7 +27,7 @@ def _one_of(choice: Value, words: list[Any]) -> Value:
 class GroupedReturns(Returns):
     """Hold a report of each SM, one of each group, and grant one a cycle, in turn.
 
-    Rule 35 (e) of ``docs/dispatch/resident_dispatcher.md``.
+    Rule 35 (e) of ``docs/dispatch/block_dispatcher.md``.
     """
 
     def elaborate(self, platform: object) -> Module:

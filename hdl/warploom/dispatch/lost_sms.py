@@ -18,7 +18,7 @@ ROW_STAGES = 3
 class LostSms(wiring.Component):
     """Time killed launches, sweep over the slots of one that nobody reports, and mark its SMs.
 
-    Rules 31 and 32 of ``docs/dispatch/resident_dispatcher.md``. The component keeps ``lost`` over a
+    Rules 31 and 32 of ``docs/dispatch/block_dispatcher.md``. The component keeps ``lost`` over a
     ``restart``; all else starts anew.
 
     Parameters

@@ -10,7 +10,7 @@ from warploom_spec import Config
 class NextResident(wiring.Component):
     """Find the highest priority that waits, who has it, and of those the oldest: three cycles.
 
-    Rules 8 and 9 of ``docs/dispatch/resident_dispatcher.md``.
+    Rules 8 and 9 of ``docs/dispatch/block_dispatcher.md``.
 
     Parameters
     ----------

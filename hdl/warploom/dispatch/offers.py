@@ -11,7 +11,7 @@ from warploom_spec.resident_packets import resident_block, resident_entry_bits
 
 
 class Offers(wiring.Component):
-    """Carry a picked block to the SMs' bus. Rule 21 of ``docs/dispatch/resident_dispatcher.md``.
+    """Carry a picked block to the SMs' bus. Rule 21 of ``docs/dispatch/block_dispatcher.md``.
 
     Parameters
     ----------

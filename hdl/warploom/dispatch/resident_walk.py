@@ -21,7 +21,7 @@ class ResidentWalk(wiring.Component):
     """Step through the active launch's grid, and keep the walks of the others in a memory.
 
     The walk follows a pick by one cycle: in the cycle after a pick it shows the picked block, then
-    it steps. Rule 15 of ``docs/dispatch/resident_dispatcher.md``.
+    it steps. Rule 15 of ``docs/dispatch/block_dispatcher.md``.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ from warploom_spec import BlockStatus, Config, ErrorCode, layouts, timing
 class ReturnedBlocks(wiring.Component):
     """Count each stream's placed and returned blocks, and judge what the books say of a report.
 
-    Rules 5, 27 and 28 of ``docs/dispatch/resident_dispatcher.md``.
+    Rules 5, 27 and 28 of ``docs/dispatch/block_dispatcher.md``.
 
     Parameters
     ----------

@@ -13,7 +13,7 @@ class Returns(wiring.Component):
     """Hold a report of each SM, and grant one a cycle, in turn.
 
     A report that transfers in t is granted in t + 1 at the earliest. An SM's next report is taken
-    in t + 3 at the earliest. Rule 25 of ``docs/dispatch/resident_dispatcher.md``.
+    in t + 3 at the earliest. Rule 25 of ``docs/dispatch/block_dispatcher.md``.
 
     Parameters
     ----------

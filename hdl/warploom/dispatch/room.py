@@ -17,7 +17,7 @@ class Room(wiring.Component):
 
     A policy is a class in a file of its name under ``policies``, with `choose` and, where they are
     needed, the class attributes. Ports that it does not read stay unconnected. Rules 16 to 20 of
-    ``docs/dispatch/resident_dispatcher.md``.
+    ``docs/dispatch/block_dispatcher.md``.
 
     Parameters
     ----------

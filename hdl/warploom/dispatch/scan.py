@@ -13,7 +13,7 @@ _PATIENCE = 7
 class Scan(wiring.Component):
     """Go over the SMs, one a cycle, whenever a pipe is idle; never starve in the first round.
 
-    Rules 23 and 24 of ``docs/dispatch/resident_dispatcher.md``.
+    Rules 23 and 24 of ``docs/dispatch/block_dispatcher.md``.
 
     Parameters
     ----------

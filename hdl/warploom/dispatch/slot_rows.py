@@ -14,7 +14,7 @@ class SlotRows(wiring.Component):
     """Count rows: slot after slot of one SM, SM after SM.
 
     The boot takes a row in each cycle from the reset on, and as many as there are slots, or streams
-    if these are more. Rule 1 of ``docs/dispatch/resident_dispatcher.md``.
+    if these are more. Rule 1 of ``docs/dispatch/block_dispatcher.md``.
 
     Parameters
     ----------

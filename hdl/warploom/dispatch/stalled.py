@@ -14,7 +14,7 @@ from warploom_spec import Config, timing
 class Stalled(wiring.Component):
     """Count cycles in which a block may be picked and none is.
 
-    Rule 33 of ``docs/dispatch/resident_dispatcher.md``.
+    Rule 33 of ``docs/dispatch/block_dispatcher.md``.
 
     Parameters
     ----------

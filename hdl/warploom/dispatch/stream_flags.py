@@ -10,7 +10,7 @@ from warploom_spec import Config
 class StreamFlags(wiring.Component):
     """Keep the flags of all streams; events are bits a stream.
 
-    Rules 3 to 7 of ``docs/dispatch/resident_dispatcher.md``. A start wins over what ends the launch
+    Rules 3 to 7 of ``docs/dispatch/block_dispatcher.md``. A start wins over what ends the launch
     before it; a pick wins over a return that leaves no block out.
 
     Parameters

@@ -17,7 +17,7 @@ from amaranth.hdl import (
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from warploom.dispatch.resident_dispatcher import STALLS
+from warploom.dispatch.block_dispatcher import STALLS
 from warploom.host.bus_port import BusPort, axil_signature
 from warploom.host.execution_unit import ExecutionUnit, cores_signature
 from warploom.host.host_registers import HostRegisters

@@ -5,10 +5,10 @@ from typing import Any, Final
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out
 
-from warploom.dispatch.resident_dispatcher import STALLS
+from warploom.dispatch.block_dispatcher import STALLS
 from warploom_spec import Config, layouts, timing
 
-#: ResidentQueue's ports that are LaunchPath's, too.
+#: KernelQueue's ports that are LaunchPath's, too.
 QUEUE_INPUTS: Final = ("launch_timeout", "soft_reset_active", "restart")
 QUEUE_STREAMS: Final = ("command", "abort", "clear_stream")
 QUEUE_OUTPUTS: Final = (
@@ -22,7 +22,7 @@ QUEUE_OUTPUTS: Final = (
     "record",
     "idle",
 )
-#: ResidentDispatcher's ports that are LaunchPath's, too, but for `report` and `order_swap`.
+#: BlockDispatcher's ports that are LaunchPath's, too, but for `report` and `order_swap`.
 DISPATCHER_OUTPUTS: Final = (
     "offer",
     "block",

@@ -16,7 +16,7 @@ _PACE = 2
 class FreeEntries(wiring.Component):
     """Keep free entries in a ring for each priority, and count them and records' places.
 
-    Rules 1 to 4 of ``docs/launch/resident_queue.md``. What is sent and what is given back in one
+    Rules 1 to 4 of ``docs/launch/kernel_queue.md``. What is sent and what is given back in one
     cycle both count.
 
     Parameters

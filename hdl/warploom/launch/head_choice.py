@@ -13,7 +13,7 @@ from warploom_spec import Config
 class HeadChoice(wiring.Component):
     """Choose a head in two cycles, and offer it until it is taken or may not be asked any more.
 
-    Rules 20 and 21 of ``docs/launch/resident_queue.md``.
+    Rules 20 and 21 of ``docs/launch/kernel_queue.md``.
 
     Parameters
     ----------

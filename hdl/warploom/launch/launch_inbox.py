@@ -1,4 +1,4 @@
-"""The inbox of ResidentQueue, and the launches' bodies by entry in block memory."""
+"""The inbox of KernelQueue, and the launches' bodies by entry in block memory."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ from warploom_spec.resident_packets import resident_entry_bits, resident_launch,
 class LaunchInbox(wiring.Component):
     """Take one launch behind LaunchCheck, write its body, and hold what its ACCEPT asks.
 
-    Rules 4 and 30 of ``docs/launch/resident_queue.md``. A launch is taken in the second cycle in
+    Rules 4 and 30 of ``docs/launch/kernel_queue.md``. A launch is taken in the second cycle in
     which it stands at ``checked``: its entry is looked up in the first one.
 
     Parameters

@@ -29,7 +29,7 @@ def kept_layout(config: Config) -> data.StructLayout:
 class LaunchPairs(wiring.Component):
     """Keep pairs and links of all entries in block memory, and compare a pair a cycle.
 
-    Rules 10, 11 and 17 of ``docs/launch/resident_queue.md``. A launch's pairs are compared in the
+    Rules 10, 11 and 17 of ``docs/launch/kernel_queue.md``. A launch's pairs are compared in the
     steps 1 to W, a head's in the steps 2 to W + 1; the verdicts stand in the last step.
 
     Parameters

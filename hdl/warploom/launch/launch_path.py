@@ -1,4 +1,4 @@
-"""LaunchCheck, ResidentQueue, IndexGenerator, ResidentDispatcher and RecordQueue, in one block."""
+"""LaunchCheck, KernelQueue, IndexGenerator, BlockDispatcher and RecordQueue, in one block."""
 
 from typing import Any, Final
 
@@ -6,7 +6,7 @@ from amaranth.hdl import Module, Mux, ResetInserter, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from warploom.dispatch.resident_dispatcher import ResidentDispatcher
+from warploom.dispatch.block_dispatcher import BlockDispatcher
 from warploom.index import IndexGenerator
 from warploom.launch._launch_path_ports import (
     DISPATCHER_OUTPUTS,
@@ -16,9 +16,9 @@ from warploom.launch._launch_path_ports import (
     index_error_ports,
     index_ports,
 )
+from warploom.launch.kernel_queue import KernelQueue
 from warploom.launch.launch_check import LaunchCheck
 from warploom.launch.record_queue import RecordQueue
-from warploom.launch.resident_queue import ResidentQueue
 from warploom_spec import Config, layouts, queue_packets, timing
 from warploom_spec.host_errors import HostError
 from warploom_spec.queue_packets import MODE_WORD
@@ -57,10 +57,10 @@ class LaunchPath(wiring.Component):
     ) -> None:
         self._config, self._first_clock = config, first_clock
         self._check = LaunchCheck(config)
-        self._queue: Any = ResidentQueue(config, first_ticket=first_ticket, first_count=first_count)
+        self._queue: Any = KernelQueue(config, first_ticket=first_ticket, first_count=first_count)
         # Absent where nothing makes indices.
         self._generator: Any = IndexGenerator(config) if config.makes_indices else None
-        self._dispatcher: Any = ResidentDispatcher(config, first_number=first_number)
+        self._dispatcher: Any = BlockDispatcher(config, first_number=first_number)
         self._records: Any = RecordQueue(config)
         queue, records = self._queue.signature.members, self._records.signature.members
         dispatcher = self._dispatcher.signature.members
@@ -73,13 +73,13 @@ class LaunchPath(wiring.Component):
                 "launch": In(stream.Signature(launch)),
                 # Bit h - 1: mapping table h exists.
                 "tables": In(config.max_tables),
-                # ResidentQueue's: room, commands, aborts, answers; observers'; the soft reset.
+                # KernelQueue's: room, commands, aborts, answers; observers'; the soft reset.
                 **{name: queue[name] for name in queue_ports},
                 # RecordQueue's: the oldest final record, and how many there are.
                 **{name: records[name] for name in ("oldest", "records", "pop")},
                 # Free-running cycle counter. A register.
                 "clock": Out(2 * _HALF),
-                # ResidentDispatcher's, for the SMs; the launch words of the offered block.
+                # BlockDispatcher's, for the SMs; the launch words of the offered block.
                 **{n: dispatcher[n] for n in ("enable", *DISPATCHER_OUTPUTS, "report", *swaps)},
                 "words": queue["words"],
                 **(index_ports(config) if config.makes_indices else {}),
@@ -181,7 +181,7 @@ class LaunchPath(wiring.Component):
         ]
 
     def _connect_queue(self, m: Module, low: Signal) -> None:
-        """Pass ResidentQueue's ports through."""
+        """Pass KernelQueue's ports through."""
         queue = self._queue
         for name in QUEUE_STREAMS:
             connect(m, flipped(getattr(self, name)), getattr(queue, name))

@@ -11,7 +11,7 @@ from warploom_spec import Config
 class LookRounds(wiring.Component):
     """Choose a stream whose head is to be looked at.
 
-    Rule 7 of ``docs/launch/resident_queue.md``. A bit that is set in the cycle in which a round
+    Rule 7 of ``docs/launch/kernel_queue.md``. A bit that is set in the cycle in which a round
     begins stays set.
 
     Parameters

@@ -15,7 +15,7 @@ COUNTS = ("finished", "killed", "drained", "skipped")
 class PendingPreempt(wiring.Component):
     """Meet residents, count what becomes of each, and say when the record is due.
 
-    Rules 27 to 29 of ``docs/launch/resident_queue.md``. A RESUME wins over an END and a visit.
+    Rules 27 to 29 of ``docs/launch/kernel_queue.md``. A RESUME wins over an END and a visit.
 
     Parameters
     ----------

@@ -13,7 +13,7 @@ from warploom_spec.queue import Mode
 class Preemption(wiring.Component):
     """Hold and stop residents; all outputs are registers but `killable`, which depends on them.
 
-    Rules 24 and 25 of ``docs/launch/resident_queue.md``. A stream that becomes urgent in c has
+    Rules 24 and 25 of ``docs/launch/kernel_queue.md``. A stream that becomes urgent in c has
     lower ones held and stopped in c + 2. A PREEMPT and a RESUME do not come in one cycle.
 
     Parameters

@@ -14,7 +14,7 @@ from warploom_spec.resident_packets import resident_entry_bits, resident_plan, r
 class Preparation(wiring.Component):
     """Hold one head at a time; cancel it where only another launch's release can help.
 
-    Rules 22 and 23 of ``docs/launch/resident_queue.md``. A decision that comes with the cancel, or
+    Rules 22 and 23 of ``docs/launch/kernel_queue.md``. A decision that comes with the cancel, or
     a cycle later, counts.
 
     Parameters

@@ -1,4 +1,4 @@
-"""The engine of ResidentQueue: one event after the other, each in a few steps."""
+"""The engine of KernelQueue: one event after the other, each in a few steps."""
 
 from functools import reduce
 from operator import or_
@@ -31,7 +31,7 @@ def queue_rows(config: Config) -> int:
 class QueueEngine(wiring.Component):
     """Pick events and count their steps; boot a row a cycle.
 
-    Rules 1 and 6 of ``docs/launch/resident_queue.md``. Picked in c, an event has step k in
+    Rules 1 and 6 of ``docs/launch/kernel_queue.md``. Picked in c, an event has step k in
     c + 1 + k, and then its last step.
 
     Parameters

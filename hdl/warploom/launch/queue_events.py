@@ -1,4 +1,4 @@
-"""What an event of ResidentQueue decides, and what its last step changes."""
+"""What an event of KernelQueue decides, and what its last step changes."""
 
 from typing import Any
 
@@ -38,7 +38,7 @@ def record_head_layout(config: Config) -> data.StructLayout:
 class QueueEvents(wiring.Component):
     """Decide each event; all outputs but registers that are named so belong to its last step.
 
-    Rules 10 to 18 of ``docs/launch/resident_queue.md``. One event is served at a time, so nothing
+    Rules 10 to 18 of ``docs/launch/kernel_queue.md``. One event is served at a time, so nothing
     meets here.
 
     Parameters

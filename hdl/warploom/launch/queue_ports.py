@@ -1,4 +1,4 @@
-"""The ports of ResidentQueue."""
+"""The ports of KernelQueue."""
 
 from typing import Any
 

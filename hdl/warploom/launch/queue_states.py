@@ -1,4 +1,4 @@
-"""What ResidentQueue knows of each stream in each cycle, a bit a stream."""
+"""What KernelQueue knows of each stream in each cycle, a bit a stream."""
 
 from amaranth.hdl import Module, Signal
 from amaranth.lib import wiring
@@ -14,7 +14,7 @@ _AGAIN = 6
 class QueueStates(wiring.Component):
     """Keep a bit a stream of what choice and preemption ask in each cycle.
 
-    Rules 16, 17, 22, 23 and 26 of ``docs/launch/resident_queue.md``. A set wins over a clear, but
+    Rules 16, 17, 22, 23 and 26 of ``docs/launch/kernel_queue.md``. A set wins over a clear, but
     an event's clear of `ready` over a cancel's set.
 
     Parameters

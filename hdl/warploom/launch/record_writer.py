@@ -23,7 +23,7 @@ _END = 4
 class RecordWriter(wiring.Component):
     """Write the words of a record from two cycles after its event on.
 
-    Rules 8, 18 and 29 of ``docs/launch/resident_queue.md``. A record's event comes while no other
+    Rules 8, 18 and 29 of ``docs/launch/kernel_queue.md``. A record's event comes while no other
     record is written, or in the last cycle of one.
 
     Parameters

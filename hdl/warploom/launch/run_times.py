@@ -13,7 +13,7 @@ _LIMIT_BITS = 32
 class RunTimes(wiring.Component):
     """Count the visits of each run, and name one that has had its limit.
 
-    Rule 19 of ``docs/launch/resident_queue.md``. The grain is a turn of all streams. An END wins
+    Rule 19 of ``docs/launch/kernel_queue.md``. The grain is a turn of all streams. An END wins
     over a LATE of its stream.
 
     Parameters

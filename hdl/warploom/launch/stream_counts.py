@@ -11,7 +11,7 @@ from warploom_spec import Config, queue_packets
 class StreamCounts(wiring.Component):
     """Keep for each stream two counts, and which streams' heads wait for it.
 
-    Rules 10, 11, 16 and 17 of ``docs/launch/resident_queue.md``. A write shows in the next cycle.
+    Rules 10, 11, 16 and 17 of ``docs/launch/kernel_queue.md``. A write shows in the next cycle.
 
     Parameters
     ----------

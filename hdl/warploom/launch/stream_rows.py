@@ -1,4 +1,4 @@
-"""What ResidentQueue keeps of each stream, a row in distributed memory."""
+"""What KernelQueue keeps of each stream, a row in distributed memory."""
 
 from typing import Any
 
@@ -43,7 +43,7 @@ def history_layout(config: Config) -> data.StructLayout:
 class StreamRows(wiring.Component):
     """Keep head, tail, flags and the run's history entry of each stream.
 
-    ``docs/launch/resident_queue.md``. A write shows in the next cycle.
+    ``docs/launch/kernel_queue.md``. A write shows in the next cycle.
 
     Parameters
     ----------

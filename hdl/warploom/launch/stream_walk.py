@@ -16,7 +16,7 @@ from warploom_spec.resident_packets import resident_command
 class StreamWalk(wiring.Component):
     """Judge PREEMPT and RESUME at once, and lead an ABORT_STREAMS or a purge from stream to stream.
 
-    Rules 5, 9 and 15 of ``docs/launch/resident_queue.md``. `clear_stream` comes before the walk.
+    Rules 5, 9 and 15 of ``docs/launch/kernel_queue.md``. `clear_stream` comes before the walk.
 
     Parameters
     ----------

@@ -14,7 +14,7 @@ from warploom_spec.resident_packets import resident_entry_bits
 class TicketSearch(wiring.Component):
     """Search the entries by number, and keep the hit until its event is served.
 
-    Rule 18 of ``docs/launch/resident_queue.md``. An entry that is given back before takes the hit
+    Rule 18 of ``docs/launch/kernel_queue.md``. An entry that is given back before takes the hit
     away.
 
     Parameters

@@ -68,7 +68,7 @@ def verilog(
     \b
     Examples:
       warploom verilog
-      warploom verilog grid_walker resident_dispatcher --config default --out rtl
+      warploom verilog grid_walker block_dispatcher --config default --out rtl
       warploom verilog launch_path --config default --policy first_fit --set sms=4
     """
     # Amaranth takes half a second to import: --help and wrong names do without.

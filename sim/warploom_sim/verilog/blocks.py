@@ -33,8 +33,8 @@ BLOCKS: Final[dict[str, Factory]] = {
     "index_generator": _block("index", "IndexGenerator"),
     "incremental_scheduler": _block("sm_side", "IncrementalScheduler"),
     "grid_walker": _block("dispatch", "GridWalker"),
-    "resident_dispatcher": _block("dispatch", "ResidentDispatcher"),
-    "resident_queue": _block("launch", "ResidentQueue"),
+    "block_dispatcher": _block("dispatch", "BlockDispatcher"),
+    "kernel_queue": _block("launch", "KernelQueue"),
     "record_queue": _block("launch", "RecordQueue"),
     "launch_path": _block("launch", "LaunchPath"),
     "bus_port": _block("host", "BusPort"),
@@ -69,7 +69,7 @@ def absence(name: str, config: Config) -> str:
     """Return why a block is not there with a configuration; an empty text if it is."""
     if name in INDEX_BLOCKS and not config.makes_indices:
         return f"block is {name!r}; legal with index_memory_warps = 0: "
-    if name == "resident_dispatcher" and no_resident_hardware(config):
+    if name == "block_dispatcher" and no_resident_hardware(config):
         return f"{no_resident_hardware(config)}; blocks that are there: "
     return ""
 

@@ -38,7 +38,7 @@ COLUMNS: Final = 100
 #: What `Timing` says of a part holds of the whole.
 PARTS: Final[Mapping[str, tuple[str, ...]]] = {
     "IndexGenerator": ("ConfigFilter", "IndexIterator", "IndexPacker", "IndexMemory"),
-    "LaunchPath": ("LaunchCheck", "ResidentQueue", "IndexGenerator", "ResidentDispatcher"),
+    "LaunchPath": ("LaunchCheck", "KernelQueue", "IndexGenerator", "BlockDispatcher"),
 }
 
 

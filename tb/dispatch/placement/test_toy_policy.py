@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from tb.support.block_dispatcher_cases import resident_case
+from tb.support.block_dispatcher_rules import RTL_AND_MODEL, drive, given, start
 from tb.support.dispatch_configs import config_of
 from tb.support.hard_cases import run_until
 from tb.support.planted import Change, plant
-from tb.support.resident_cases import resident_case
-from tb.support.resident_rules import RTL_AND_MODEL, drive, given, start
-from warploom.dispatch import ResidentDispatcher
+from warploom.dispatch import BlockDispatcher
 from warploom.dispatch import policies as rtl
 from warploom.host.front_end import FrontEnd
 from warploom.host.host_registers import HostRegisters
@@ -74,7 +74,7 @@ def test_an_order_table_is_said_once(monkeypatch, has_table):
     said = (
         "ORDER_SWAP" in register_addresses(machine),
         "order_swap" in HostRegisters(machine).signature.members,
-        "order_swap" in ResidentDispatcher(machine).signature.members,
+        "order_swap" in BlockDispatcher(machine).signature.members,
         "order_swap" in LaunchPath(machine).signature.members,
         "order_swap__valid" in registers.outputs(inputs),
     )

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tb.support.resident_rules import (
+from tb.support.block_dispatcher_rules import (
     KILLED,
     OK,
     RTL_AND_MODEL,

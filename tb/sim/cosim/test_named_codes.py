@@ -6,9 +6,9 @@ from collections.abc import Sequence
 import pytest
 
 from tb.host.test_mailbox import case as mailbox_case
+from tb.support.block_dispatcher_cases import resident_case
 from tb.support.planted import plant
-from tb.support.resident_cases import resident_case
-from warploom.dispatch import ResidentDispatcher
+from warploom.dispatch import BlockDispatcher
 from warploom.dispatch.ends import Ends
 from warploom.host import BusPort, Mailbox
 from warploom.host._verdict import Verdict
@@ -64,7 +64,7 @@ def test_a_record_has_another_fate(seed: int, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_number_without_a_name_is_unknown() -> None:
-    fields = Ports.of(ResidentDispatcher(TINY)).fields["ended__payload"]
+    fields = Ports.of(BlockDispatcher(TINY)).fields["ended__payload"]
     low = {field.name: field.low for field in fields}
     got, want = 6 << low["fate"] | 22 << low["code"], int(ErrorCode.SM_LOST) << low["code"]
     assert differing(fields, got, want) == [

@@ -46,7 +46,7 @@ CASES = [
     for key, settings in VARIANTS.items()
     for name in blocks_of(variant("tiny", settings).config)
     # Large, and read by a register each, or made of blocks that are here.
-    if key == "tiny" or name in ("launch_check", "resident_dispatcher")
+    if key == "tiny" or name in ("launch_check", "block_dispatcher")
 ]
 
 

@@ -20,12 +20,11 @@ TINY = preset("tiny")
 BENCH = Path(__file__).parents[2] / "verilog" / "launch_three.v"
 #: What the bench prints of each block.
 SAID = {
-    "resident_dispatcher": "SM 0 block 0\nSM 1 block 1\nSM 0 block 2\n"
-    "ended stream 0 fate 0 code 0\n",
+    "block_dispatcher": "SM 0 block 0\nSM 1 block 1\nSM 0 block 2\nended stream 0 fate 0 code 0\n",
     "launch_path": "ticket 1 code 0\nSM 0 block 0\nSM 1 block 1\nSM 0 block 2\n"
     "ended 1 fate 0 code 0\n",
 }
-DEFINES = {"resident_dispatcher": (), "launch_path": ("-DLAUNCH_PATH",)}
+DEFINES = {"block_dispatcher": (), "launch_path": ("-DLAUNCH_PATH",)}
 FIRST_VALUES = [(), ("-DDECLARED",)]
 
 every_block = pytest.mark.parametrize("name", SAID)

@@ -142,14 +142,14 @@ def test_a_file_that_cannot_be_written_is_told_without_a_traceback(tmp_path: Pat
 
 
 def test_a_configuration_of_ones_own_has_a_folder_of_its_own(tmp_path: Path) -> None:
-    arguments = ["verilog", "resident_dispatcher", "--config", "tiny", "--out", str(tmp_path)]
+    arguments = ["verilog", "block_dispatcher", "--config", "tiny", "--out", str(tmp_path)]
     changes = ["--policy", "freed_first", "--reclaim", "in_order", "--set", "sms=4"]
     figures = tmp_path / "figures.json"
     result = CliRunner().invoke(cli.main, [*arguments, *changes, "--json", str(figures)])
     assert result.exit_code == 0, result.output
     name = "tiny-sms_4-policy_freed_first-reclaim_in_order"
     (path,) = tmp_path.rglob("*.v")
-    assert path == tmp_path / name / "resident_dispatcher.v"
+    assert path == tmp_path / name / "block_dispatcher.v"
     file, package = json.loads(figures.read_text())["files"]
     assert (file["config"], file["path"]) == (name, str(path))
     assert (package["config"], package["path"]) == (name, str(path.parent / "warploom_pkg.sv"))
@@ -163,14 +163,14 @@ def test_a_configuration_of_ones_own_has_a_folder_of_its_own(tmp_path: Path) -> 
     assert {"report__3__payload", "order_swap__payload"} <= {*declared(text, PREFIX + path.stem)}
 
 
-def test_what_no_resident_dispatcher_is_made_for_is_refused(tmp_path: Path) -> None:
+def test_what_no_block_dispatcher_is_made_for_is_refused(tmp_path: Path) -> None:
     arguments = ["verilog", "--config", "tiny", "--out", str(tmp_path), "--set", "sms=3"]
-    arguments += ["--reclaim", "in_order", "resident_dispatcher"]
+    arguments += ["--reclaim", "in_order", "block_dispatcher"]
     result = CliRunner().invoke(cli.main, arguments)
     assert result.exit_code == 2
-    said = "Error: sms x block_slots is 12; legal for ResidentDispatcher with reclaim in_order: a"
+    said = "Error: sms x block_slots is 12; legal for BlockDispatcher with reclaim in_order: a"
     assert result.stderr.startswith(f"{said} power of two, 2 or more; blocks that are there: ")
-    assert "resident_dispatcher" not in result.stderr and not [*tmp_path.iterdir()]
+    assert "block_dispatcher" not in result.stderr and not [*tmp_path.iterdir()]
 
 
 def test_without_an_index_memory_there_are_no_blocks_for_indices(tmp_path: Path) -> None:
@@ -180,7 +180,7 @@ def test_without_an_index_memory_there_are_no_blocks_for_indices(tmp_path: Path)
     assert result.exit_code == 2
     assert result.stderr == (
         "Error: block is 'index_memory'; legal with index_memory_warps = 0: launch_check,"
-        " grid_walker, resident_dispatcher, resident_queue,"
+        " grid_walker, block_dispatcher, kernel_queue,"
         " record_queue, launch_path, bus_port, mailbox, execution_unit, task_units,"
         " host_registers, offer_queue, resource_ranges, block_to_warps, block_at_a_time,"
         " front_end\n"
@@ -272,7 +272,7 @@ def test_a_packet_is_known_by_its_fields(config: str) -> None:
 
 @pytest.mark.thorough
 def test_the_header_has_the_numbers_of_its_block(generated: Generated) -> None:
-    text = header(generated("tiny") / "tiny" / "resident_dispatcher.v")
+    text = header(generated("tiny") / "tiny" / "block_dispatcher.v")
     for said in (
         "//   - sms 2: Streaming multiprocessors behind the dispatcher.",
         "//   - block_slots 4: Blocks that one SM holds.",
@@ -296,7 +296,7 @@ def test_the_header_has_nothing_of_other_blocks(generated: Generated) -> None:
     assert "//   - index_memory_warps 64: Warps that the index memory holds" in text
     assert "ConfigFilter remembers" not in text
     text = header(generated("tiny") / "tiny" / "index_generator.v")
-    assert "Error codes" in text and "Fates" not in text and "ResidentDispatcher" not in text
+    assert "Error codes" in text and "Fates" not in text and "BlockDispatcher" not in text
     # Latencies are worked out together, some from the number of SMs: none of this block's.
     assert "- sms" not in text and "block_slots" not in text
 

@@ -69,7 +69,7 @@ def mutate(
     Examples:
       python -m warploom_dev mutate
       python -m warploom_dev mutate grid_walker index_packer --mutants 50
-      python -m warploom_dev mutate resident_dispatcher --seed 7 --json dispatcher.json
+      python -m warploom_dev mutate block_dispatcher --seed 7 --json dispatcher.json
     """
     legal = (mutate_figures.SAMPLE, mutate_figures.MUTANTS)
     if update and mutants not in legal:

@@ -101,7 +101,7 @@ def synth(
     \b
     Examples:
       python -m warploom_dev synth
-      python -m warploom_dev synth --block ResidentDispatcher --config default --seeds 1
+      python -m warploom_dev synth --block BlockDispatcher --config default --seeds 1
       python -m warploom_dev synth --block IndexGenerator --seeds 0 --breakdown
       python -m warploom_dev synth --block LaunchCheck --seeds 1 --paths --period 9.09
       python -m warploom_dev synth --check

@@ -1,10 +1,10 @@
-"""What a bench of ResidentQueue sees, from its page: a host, a dispatcher, one followed launch."""
+"""What a bench of KernelQueue sees, from its page: a host, a dispatcher, one followed launch."""
 
 from typing import Any, Final
 
 from amaranth.hdl import Cat, Mux, Signal, Value
 
-from warploom.launch.resident_queue import ResidentQueue
+from warploom.launch.kernel_queue import KernelQueue
 from warploom_dev.formal.formal_bench import FormalBench
 from warploom_spec import Fate
 from warploom_spec.layouts import TICKET_BITS
@@ -45,7 +45,7 @@ class ResidentView:
 
     Attributes
     ----------
-    dut : ResidentQueue
+    dut : KernelQueue
         The block.
     sends, comes, starts, ends : Value
         A launch goes to LaunchCheck; transfers at ``checked``; at ``start``; a run at ``ended``.
@@ -62,7 +62,7 @@ class ResidentView:
         self.streams = range(1 << b.config.stream_bits)
         # Its ports are made from a dictionary: no type checker sees them.
         first = 2 if b.fault == "second" else 1
-        self.dut: Any = ResidentQueue(b.config, first_ticket=first)
+        self.dut: Any = KernelQueue(b.config, first_ticket=first)
         self._send()
         self._come()
         self._command()

@@ -23,7 +23,7 @@ _BEGIN: Final = "<!-- Written by `python -m warploom_dev synth --update`. -->"
 PAGES: Final = {
     Path("docs") / f"{name}.md": blocks
     for name, blocks in {
-        "dispatch/resident_dispatcher": (DISPATCHER,),
+        "dispatch/block_dispatcher": (DISPATCHER,),
         "index/config_filter": ("ConfigFilter",),
         "dispatch/grid_walker": ("GridWalker",),
         "sm_side/incremental_scheduler": ("IncrementalScheduler",),

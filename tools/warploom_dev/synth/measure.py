@@ -27,7 +27,7 @@ KEPT_BUILDS: Final = 128
 DEVICE_LUT4: Final = {"25k": 24_288, "85k": 83_640}
 #: Blocks that may hold multipliers: those with LaunchCheck in them.
 MULTIPLYING: Final = ("FrontEnd", "LaunchCheck", "LaunchPath")
-#: Block memories of ResidentQueue, ResidentDispatcher and RecordQueue, by parts of cells' names.
+#: Block memories of KernelQueue, BlockDispatcher and RecordQueue, by parts of cells' names.
 _QUEUE_MEMORIES: Final = ("words", "plan", "pairs", "facts", "records")
 _DISPATCHER_MEMORIES: Final = (
     *("launch_rows", "free_slots", "running", "done", "first_times", "last_times", "places"),
@@ -37,7 +37,7 @@ _DISPATCHER_MEMORIES: Final = (
 MEMORIES: Final = {
     "IndexMemory": ("",),
     "IndexGenerator+IndexMemory": ("memory",),
-    "ResidentDispatcher": ("",),
+    "BlockDispatcher": ("",),
     "LaunchPath": ("memory", *_QUEUE_MEMORIES, *_DISPATCHER_MEMORIES),
     "FrontEnd": ("memory", *_QUEUE_MEMORIES, *_DISPATCHER_MEMORIES),
 }

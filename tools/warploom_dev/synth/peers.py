@@ -54,7 +54,7 @@ PEERS: Final = (
         fmax_mhz=48,
     ),
     Peer(
-        beside="ResidentDispatcher",
+        beside="BlockDispatcher",
         name="FGPU, dispatcher for 8 CUs",
         note="tracks no resources",
         lut4eq=1_803,
@@ -62,7 +62,7 @@ PEERS: Final = (
         cycles_per_block="3",
     ),
     Peer(
-        beside="ResidentDispatcher",
+        beside="BlockDispatcher",
         name="Ventus, dispatcher",
         note="",
         lut4eq=29_375,
@@ -70,14 +70,14 @@ PEERS: Final = (
         cycles_per_block="34 to 58",
     ),
     Peer(
-        beside="ResidentDispatcher",
+        beside="BlockDispatcher",
         name="MIAOW, dispatcher",
         note="",
         lut4eq=63_223,
         cycles_per_block="18 to 60",
     ),
     Peer(
-        beside="ResidentDispatcher",
+        beside="BlockDispatcher",
         name="NVIDIA H200",
         note="a real GPU: 0.83 blocks a cycle",
         cycles_per_block="1.2",

@@ -101,7 +101,7 @@ def _grid_walker(config: Config) -> Ports:
     return _streams(config, i=layouts.grid_walk, o=layouts.walked_block) | {"flush": 1}
 
 
-def _resident_dispatcher(config: Config) -> Ports:
+def _block_dispatcher(config: Config) -> Ports:
     packets, streams = resident_packets, 1 << config.stream_bits
     report = _streams(config, report=layouts.block_report)["report"]
     table = _streams(config, order_swap=layouts.order_swap)
@@ -262,7 +262,7 @@ PORTS: Final[dict[str, Callable[[Config], Ports]]] = {
     "IndexGenerator+IndexMemory": _index_generator_with_memory,
     "IncrementalScheduler": _incremental_scheduler,
     "GridWalker": _grid_walker,
-    "ResidentDispatcher": _resident_dispatcher,
+    "BlockDispatcher": _block_dispatcher,
     "LaunchPath": _launch_path,
     "FrontEnd": _front_end,
     "ResourceRanges": _resource_ranges,

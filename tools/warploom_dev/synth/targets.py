@@ -12,7 +12,7 @@ from warploom_dev.synth.baseline_divider import DividerIndexGenerator
 from warploom_sim.verilog.blocks import BARE_INDEX_GENERATOR, block
 from warploom_spec import Config, WarploomError, preset
 
-DISPATCHER: Final = "ResidentDispatcher"
+DISPATCHER: Final = "BlockDispatcher"
 #: Ends at the packer: an index memory's cost is its user's choice.
 INDEX: Final = "IndexGenerator"
 INDEX_WITH_MEMORY: Final = "IndexGenerator+IndexMemory"

@@ -1,4 +1,4 @@
-"""Models of ResidentDispatcher's placement policies: which SM gets the next block."""
+"""Models of BlockDispatcher's placement policies: which SM gets the next block."""
 
 from importlib import import_module
 

@@ -1,6 +1,6 @@
 """What SMs have free, their room for the next block, and the stalled cycles.
 
-Follows ``docs/dispatch/resident_dispatcher.md``, rules 16, 22 to 24, 26 and 35. Compiled as a part
+Follows ``docs/dispatch/block_dispatcher.md``, rules 16, 22 to 24, 26 and 35. Compiled as a part
 of ``residents.machine``.
 
 The page's two books are one here: `free` has every pick and every return at once. What a verdict

@@ -1,6 +1,6 @@
 """Which launch is active, and who is next.
 
-Follows ``docs/dispatch/resident_dispatcher.md``, rules 7 to 14. Compiled as a part of
+Follows ``docs/dispatch/block_dispatcher.md``, rules 7 to 14. Compiled as a part of
 ``residents.machine``. All functions read the state of a cycle, before anything of the next one is
 set.
 """

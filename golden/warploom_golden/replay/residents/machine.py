@@ -1,6 +1,6 @@
-"""ResidentDispatcher and the SMs' stand-ins of the event model, compiled.
+"""BlockDispatcher and the SMs' stand-ins of the event model, compiled.
 
-What stands here follows ``docs/dispatch/resident_dispatcher.md``, and ``docs/replay/replay.md`` for
+What stands here follows ``docs/dispatch/block_dispatcher.md``, and ``docs/replay/replay.md`` for
 the SMs. Time jumps from one cycle in which something may happen to the next.
 
 Its parts stand in a file each; this one has the pick and the time. They are compiled together:

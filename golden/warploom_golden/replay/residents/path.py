@@ -1,7 +1,7 @@
 """Event model of LaunchPath with its SMs: launches and commands in, records out.
 
-The queue is the cycle model of ResidentQueue. It is stepped in cycles in which something is under
-way in it, and sleeps in between. Its pages are ``docs/launch/resident_queue.md`` and
+The queue is the cycle model of KernelQueue. It is stepped in cycles in which something is under
+way in it, and sleeps in between. Its pages are ``docs/launch/kernel_queue.md`` and
 ``docs/launch/launch_path.md``.
 """
 
@@ -53,7 +53,7 @@ class Host(Protocol):
 
 
 class ResidentPath:
-    """LaunchCheck, ResidentQueue, IndexGenerator, ResidentDispatcher, RecordQueue, and SMs.
+    """LaunchCheck, KernelQueue, IndexGenerator, BlockDispatcher, RecordQueue, and SMs.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """Which SM gets the next block.
 
-Follows ``docs/dispatch/resident_dispatcher.md``, rules 17 to 20 and 'freed_first'. Compiled as a
+Follows ``docs/dispatch/block_dispatcher.md``, rules 17 to 20 and 'freed_first'. Compiled as a
 part of ``residents.machine``.
 """
 

@@ -1,10 +1,10 @@
-"""ResidentQueue in the event model: it sleeps, and is stepped with the ports that say something."""
+"""KernelQueue in the event model: it sleeps, and is stepped with the ports that say something."""
 
 from typing import Any, Final
 
-from warploom_golden.launch.resident.events import Event
-from warploom_golden.launch.resident.rows import Launch
-from warploom_golden.launch.resident_queue import ResidentQueue
+from warploom_golden.launch.kernel_queue import KernelQueue
+from warploom_golden.launch.queue_parts.events import Event
+from warploom_golden.launch.queue_parts.rows import Launch
 from warploom_spec import Config, layouts, queue_packets, resident_packets
 
 #: Inputs that are 0 as long as nobody says something.
@@ -70,8 +70,8 @@ class Ports:
         return {**_SILENT, "clock": clock & 0xFFFF_FFFF}
 
 
-class SleepingQueue(ResidentQueue):
-    """ResidentQueue, which may sleep while nothing is under way in it."""
+class SleepingQueue(KernelQueue):
+    """KernelQueue, which may sleep while nothing is under way in it."""
 
     def sleep(self, cycles: int) -> None:
         """Let cycles pass in which nothing changes but their number."""

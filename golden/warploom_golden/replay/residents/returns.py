@@ -1,6 +1,6 @@
 """Reports from their ports to the books, lost SMs, flags of streams, and ends.
 
-Follows ``docs/dispatch/resident_dispatcher.md``, rules 3 to 6, 25 to 34 and 'in_order'. Compiled as
+Follows ``docs/dispatch/block_dispatcher.md``, rules 3 to 6, 25 to 34 and 'in_order'. Compiled as
 a part of ``residents.machine``.
 """
 

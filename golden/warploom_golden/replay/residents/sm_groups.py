@@ -1,6 +1,6 @@
 """Groups of SMs: candidates of ``round_robin``, and the reports that groups hold.
 
-Follows ``docs/dispatch/resident_dispatcher.md``, rule 35. Compiled as a part of
+Follows ``docs/dispatch/block_dispatcher.md``, rule 35. Compiled as a part of
 ``residents.machine``.
 """
 

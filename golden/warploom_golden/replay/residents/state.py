@@ -1,7 +1,7 @@
 """State of the event model's dispatcher and SMs: NumPy records, which compiled functions change.
 
 The classes say what the fields of each record are; the records themselves are NumPy's. Words are
-those of ``docs/dispatch/resident_dispatcher.md``. A *row* is a stream's.
+those of ``docs/dispatch/block_dispatcher.md``. A *row* is a stream's.
 """
 
 from typing import Annotated, Final

@@ -12,7 +12,7 @@ class FreedFirst(Room):
     """Choose the SM at the head of a queue of freed slots; without one, that of the order table.
 
     There is one candidate at a time: nothing is searched. The part ``freed_first`` of
-    ``docs/dispatch/resident_dispatcher.md`` has each cycle.
+    ``docs/dispatch/block_dispatcher.md`` has each cycle.
     """
 
     READS_RETURNS = True

@@ -15,7 +15,7 @@ _NUMBER_BITS = (GROUP_SMS - 1).bit_length()
 class GroupedRoundRobin(Room):
     """Choose a candidate in each group, and go round over the groups that have one.
 
-    Rule 35 (b) of ``docs/dispatch/resident_dispatcher.md``.
+    Rule 35 (b) of ``docs/dispatch/block_dispatcher.md``.
     """
 
     ROTATES = True

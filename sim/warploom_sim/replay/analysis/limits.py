@@ -270,7 +270,7 @@ class LimitFinder:
 
 
 def _boot(config: Config) -> int:
-    """Return the first cycle in which a launch may be sent: ResidentQueue's page, rule 1."""
+    """Return the first cycle in which a launch may be sent: KernelQueue's page, rule 1."""
     return max(config.queue_depth << config.priority_bits, 1 << config.stream_bits) + 4
 
 

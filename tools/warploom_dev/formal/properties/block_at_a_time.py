@@ -97,7 +97,7 @@ def bench(fault: str | None = None) -> FormalBench:
         "slot",
         "a block comes only into a slot whose last block was reported",
         ~dut.offer | ~Array(out)[dut.block.slot],
-        source="resident_dispatcher.slot",
+        source="block_dispatcher.slot",
     )
     comes = b.value(dut.offer & (dut.block.slot == slot), "comes")
     runs = b.value(dut.start & (dut.running.slot == slot), "runs")

@@ -115,7 +115,7 @@ def _follow(b: FormalBench, dut: Any) -> _Held:
         "slot",
         "a block comes only into a slot whose last block was reported",
         ~dut.offer.valid | ~Array(out)[offer.slot],
-        source="resident_dispatcher.slot",
+        source="block_dispatcher.slot",
     )
     b.assume(
         "warps",

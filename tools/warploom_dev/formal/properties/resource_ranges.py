@@ -122,7 +122,7 @@ class _Blocks:
             "slot",
             "a block comes only into a slot whose last block was reported",
             ~dut.offer.valid | (~Array(self.out)[offer.slot] & (offer.slot < len(_SLOTS))),
-            source="resident_dispatcher.slot",
+            source="block_dispatcher.slot",
         )
         for k, resource in enumerate(RANGED):
             total: Value = self.needs[k]
@@ -132,7 +132,7 @@ class _Blocks:
                 resource.name,
                 f"blocks that are out never need more of {resource.name} than an SM has",
                 ~dut.offer.valid | (total <= resource.capacity(CONFIG)),
-                source=f"resident_dispatcher.{resource.name}",
+                source=f"block_dispatcher.{resource.name}",
             )
         reported = dut.report.slot
         at_o = self.gives & (dut.o.payload.slot == reported)
@@ -151,7 +151,7 @@ class _Blocks:
             "kill",
             "a stream's kill stays until its blocks are reported",
             Cat(kills).all(),
-            source="resident_dispatcher.kill",
+            source="block_dispatcher.kill",
         )
 
 

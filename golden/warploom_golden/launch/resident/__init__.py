@@ -1,1 +1,0 @@
-"""Parts of ResidentQueue's cycle model; numbers in their comments are rules of the block's page."""

@@ -1,0 +1,80 @@
+"""KernelQueue in lockstep: all commands, waits, modes and fates; odd machines; seeded faults."""
+
+import pytest
+
+from tb.support.deep_values import deep_but, thorough_but
+from tb.support.hard_cases import run_until
+from tb.support.kernel_queue_cases import MOODS, queue_case
+from tb.support.kernel_queue_ledger import EVENTS, INDICES
+from tb.support.planted import plant
+from tb.support.seeded_faults import KERNEL_QUEUE
+from warploom_sim.cosim.lockstep import LockstepError, run
+
+SMALL = "tiny,stream_bits=2"
+#: Machines that are odd in one respect each, and what can not happen there.
+ODD = {
+    "tiny": (),
+    # Nothing waits behind a launch.
+    "tiny,stream_bits=3,launch_waits=1,queue_depth=1": ("failed STREAM_BROKEN",),
+    "tiny,stream_bits=2,launch_waits=0": ("refused WAIT_AHEAD",),
+    "tiny,stream_bits=1,launch_waits=4,sm_kill=False": ("kills", "watched killed"),
+    "tiny,stream_bits=2,queue_depth=64,priority_bits=1": (),
+    "tiny,stream_bits=3,index_memory_warps=0": INDICES,
+}
+#: The odd machines on which everything happens soon.
+SOON = "tiny", "tiny,stream_bits=3,launch_waits=1,queue_depth=1"
+#: The first numbers with which tickets and counts wrap soon.
+WRAPS = {"first_ticket": (1 << 32) - 7, "first_count": (1 << 32) - 3}
+FEW = "accepted", "starts", "finished", "kills", "PREEMPT OK", "stops"
+
+
+def cases(config, seed, cycles, moods=tuple(MOODS), **first):
+    """Return a case for each mood, all on one build."""
+    return [queue_case(config, mood, seed, cycles, **first) for mood in moods]
+
+
+def equal(config, seed, cycles, simulator="amaranth", happens=EVENTS, moods=tuple(MOODS)):
+    """Run RTL and model until all has happened."""
+    run_until(happens, lambda n: cases(config, seed + n, cycles, moods), simulator)
+
+
+def test_equals_its_model_on_amaranth(seed):
+    equal(SMALL, seed, 300, happens=FEW, moods=("usual", "crowded"))
+
+
+@pytest.mark.parametrize("config", deep_but([], ODD, thorough=SOON))
+def test_odd_machines_equal_their_model(config, seed):
+    happens = [event for event in EVENTS if event not in ODD[config]]
+    equal(config, seed, 1200, happens=happens)
+
+
+@pytest.mark.thorough
+def test_tickets_and_counts_wrap_as_in_the_model(seed):
+    run(cases(SMALL, seed, 800, **WRAPS), "amaranth")
+
+
+@pytest.mark.parametrize(
+    ("config", "simulator"),
+    deep_but(
+        [],
+        [("default", "icarus"), ("default", "verilator"), ("tiny", "icarus")],
+        thorough=[("default", "verilator")],
+    ),
+)
+def test_equals_its_model_on_another_simulator(config, simulator, seed):
+    equal(config, seed, 1200, simulator)
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("config", ["default", "default,stream_bits=3,launch_waits=4"])
+def test_equals_its_model_for_long(config, seed):
+    for n in range(4):
+        run(cases(config, seed + n, 12_000), "verilator")
+
+
+@pytest.mark.parametrize("fault", thorough_but(["hold"], KERNEL_QUEUE))
+def test_a_seeded_fault_is_found(fault, seed, monkeypatch):
+    plant(monkeypatch, [KERNEL_QUEUE[fault]])
+    tries = [queue_case(SMALL, mood, seed + n, 800) for n in range(3) for mood in MOODS]
+    with pytest.raises(LockstepError):
+        run(tries, "amaranth", waves=False)
