@@ -7,7 +7,6 @@ from warploom_spec.errors import (
     BlockStatus,
     ErrorCode,
     Fate,
-    Stop,
     WarploomError,
 )
 from warploom_spec.launch import LaunchDescriptor
@@ -29,7 +28,6 @@ __all__ = [
     "Field",
     "LaunchDescriptor",
     "Packet",
-    "Stop",
     "Timing",
     "WarploomError",
     "capacities",

@@ -32,14 +32,6 @@ class BlockStatus(IntEnum):
         return cls(number) if number in list(cls) else cls.FAULT
 
 
-class Stop(IntEnum):
-    """How a launch is stopped; a higher value wins."""
-
-    NONE = 0
-    DRAIN = 1
-    KILL = 2
-
-
 class ErrorCode(IntEnum):
     """Codes of refusals, failed launches and error records; 0 is 'no error'.
 

@@ -61,41 +61,6 @@ class Timing:
     boot: int = _of(
         "BlockToWarps: cycles after a reset in which it takes no block.",
     )
-    stage: int = _of(
-        "EventDispatcher: transfer of a launch to the first cycle in which it can be given to "
-        "GridWalker.",
-    )
-    fit_table: int = _of(
-        "EventDispatcher: from a launch's transfer, beside 2 A + B, to the first decision that "
-        "may put one of its blocks on an SM that holds blocks of the other place. A and B are "
-        "the most blocks of the launch and of the other place's that fit on an empty SM.",
-    )
-    offer: int = _of("EventDispatcher: decision to offer.")
-    change: int = _of(
-        "EventDispatcher: a launch is given to GridWalker to the first cycle in which its first "
-        "block can be decided; so many cycles without a decision are between two launches.",
-    )
-    returns: int = _of("EventDispatcher: report or retirement to the first decision that sees it.")
-    stop: int = _of(
-        "EventDispatcher: a stop at the port to the first cycle in which its launch is stopped, "
-        "and ``kill`` is 1.",
-    )
-    fault: int = _of(
-        "EventDispatcher: a fault at the port to the first cycle in which ``kill`` is 1.",
-    )
-    loss: int = _of(
-        "EventDispatcher: ``kill_timeout`` cycles after ``kill`` rose to the first cycle in "
-        "which a silent SM is lost.",
-    )
-    loss_kill: int = _of(
-        "EventDispatcher: the first cycle in which an SM is lost to the first cycle in which "
-        "the launches with blocks on it are killed.",
-    )
-    fit_again: int = _of(
-        "EventDispatcher: from a launch's transfer, beside A, to the first cycle "
-        "in which its fit beside a newer launch may be begun; see ``fit_table``.",
-    )
-    end: int = _of("EventDispatcher: first cycle in which a launch is gone to its record.")
     kill_gap: int = _of(
         "The SM's port: first cycle with a stream's ``kill`` = 0 to the first offer of its next "
         "launch, at least.",
@@ -201,17 +166,6 @@ def timing(config: Config) -> Timing:
         index_read=3,
         index_wake=4,
         boot=config.block_slots,
-        stage=2,
-        fit_table=9,
-        offer=2,
-        change=2,
-        returns=4,
-        stop=2,
-        fault=4,
-        loss=4,
-        loss_kill=3,
-        fit_again=3,
-        end=3,
         kill_gap=16,
         queue_answer=4,
         queue_stop=6,

@@ -21,7 +21,6 @@ from warploom_spec import (
     Fate,
     LaunchDescriptor,
     Packet,
-    Stop,
     WarploomError,
     capacities,
     layouts,
@@ -179,7 +178,6 @@ def test_fates_statuses_and_stops_literal_numbers() -> None:
     assert {fate.name: int(fate) for fate in Fate} == fates
     statuses = {"OK": 0, "FAULT": 1, "KILLED": 2}
     assert {status.name: int(status) for status in BlockStatus} == statuses
-    assert {stop.name: int(stop) for stop in Stop} == {"NONE": 0, "DRAIN": 1, "KILL": 2}
 
 
 def test_every_error_code_has_a_cause_and_a_cure() -> None:
@@ -208,17 +206,6 @@ TIMINGS = {
     "packer": 1,
     "index_read": 3,
     "index_wake": 4,
-    "stage": 2,
-    "fit_table": 9,
-    "offer": 2,
-    "change": 2,
-    "returns": 4,
-    "stop": 2,
-    "fault": 4,
-    "loss": 4,
-    "loss_kill": 3,
-    "fit_again": 3,
-    "end": 3,
     "kill_gap": 16,
     "queue_answer": 4,
     "queue_stop": 6,
