@@ -265,6 +265,7 @@ def deadlocks_by_block_id(rng: random.Random) -> bool:
     return False
 
 
+@pytest.mark.thorough
 def test_who_is_last_by_block_id_deadlocks_and_by_merged_id_never_does(seed: int) -> None:
     """CN102708009A's last block loops over the tags: in a permuted table it must be the last.
 

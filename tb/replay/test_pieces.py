@@ -64,7 +64,10 @@ def test_lean_pieces_have_columns_of_the_others(seed: int, request: pytest.Fixtu
         "decisions": ["cycle", "ticket", "hit", "entry"],
         "offers": ["cycle", "sm", "slot", "ticket"],
         "reports": ["cycle", "sm", "slot", "status"],
-        **{kind: [*whole.tables[kind]] for kind in ("ended", "killed", "starts", "timeline")},
+        **{
+            kind: [*whole.tables[kind]]
+            for kind in ("ended", "killed", "record_words", "starts", "timeline")
+        },
     }
     for kind, table in lean.tables.items():
         for name, column in table.items():
