@@ -13,7 +13,7 @@ from tb.support.front_end_script import (
 )
 from warploom.host.front_end import FrontEnd
 from warploom_golden.host import FrontEnd as Model
-from warploom_spec import ErrorCode, layouts, timing
+from warploom_spec import ErrorCode, layouts, resident_packets, timing
 from warploom_spec.host_commands import Opcode, launch_words
 from warploom_spec.host_map import section_address
 from warploom_spec.queue import QueueCode
@@ -177,9 +177,10 @@ def test_warps_of_four_and_two_lanes_from_the_doorbell_to_their_indices(kind, la
         "read__0__payload": lambda cycle: asked[(cycle - first) % len(rows)],
     }
     seen, _ = play(kind, config, command(0, 0, launch(**shape)), 60, **levels)
-    offered = layouts.block_offer(config).unpack(seen.transfers("offer__0")[0][1])
-    words = layouts.launch_words(config).unpack(seen.port("words__0")[first])
-    assert (offered["block_number"], offered["index_warps"]) == (0, len(rows))
+    offered = next(cycle for cycle, offer in enumerate(seen.port("offer")) if offer)
+    block = resident_packets.resident_block(config).unpack(seen.port("block")[offered])
+    words = layouts.launch_words(config).unpack(seen.port("words")[offered])
+    assert (block["block_number"], block["warps"]) == (0, len(rows))
     assert (words["warps"], words["last_mask"]) == (len(rows), rows[-1][1])
     assert (words["barriers"], words["width_x"], words["width_y"]) == (4, 2, shape["dy"] - 1)
     given = layouts.index_data(config)
