@@ -125,11 +125,14 @@ def any_start(text):
 def _module(found, reset, unreset, bits):
     name, text = found[1], found[0]
     widths = {register: int(width) for _, register, width, _ in REGISTER.findall(text)}
-    clocked = {signal: register for _, register, signal in CLOCKED.findall(text)}
+    clocked = CLOCKED.findall(text)
     assert len(clocked) == len(REGISTER.findall(text)), f"{name}: initial values are left"
     under_reset = {signal for _, signal in UNDER_RESET.findall(text)}
-    clocks = [clock for clock, *_ in CLOCKED.findall(text)]
-    unreset += [f"{name}.{clocked[signal]}" for signal in clocked if signal not in under_reset]
+    # Several registers can take one signal, but a signal with a reset belongs to one register.
+    owners = {signal: register for _, register, signal in clocked if signal in under_reset}
+    takers = [signal for *_, signal in clocked if signal in under_reset]
+    assert len(takers) == len(under_reset), f"{name}: a reset is of no register, or of two"
+    unreset += [f"{name}.{taker}" for _, taker, signal in clocked if signal not in under_reset]
     starts = [_start(*parts) for _, *parts in REGISTER.findall(text)]
     # A name of Yosys's own: the register has no initial value in Verilog.
     starts += [_start(register, str(int(high) + 1), "'h0") for high, register in READ.findall(text)]
@@ -137,7 +140,7 @@ def _module(found, reset, unreset, bits):
     text = ROWS.sub(lambda rows: ROW.sub(lambda row: f"    {_start(*row.groups())}", rows[0]), text)
 
     def number(match):
-        reset.append(f"{name}.{clocked[match[2]]}")
+        reset.append(f"{name}.{owners[match[2]]}")
         condition = f"({match[1]} && bench_unreset != {len(reset) - 1})"
         return match[0].replace(f"({match[1]})", condition)
 
@@ -164,7 +167,7 @@ def _module(found, reset, unreset, bits):
         head + ";",
         "  reg bench_any;",
         "  integer bench_unreset;",
-        *(line.replace("CLOCK", clocks[0]) for line in (FLIPS if clocked else [])),
+        *(line.replace("CLOCK", clocked[0][0]) for line in (FLIPS if clocked else [])),
         "  initial begin",
         '    bench_any = $test$plusargs("any_start") != 0;',
         '    if ($value$plusargs("unreset=%d", bench_unreset) == 0) bench_unreset = -1;',

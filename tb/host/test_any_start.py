@@ -59,10 +59,11 @@ SHOWN = {
     "registers.enable": "axil__r__payload",
     "mailbox.doorbell": "(cores__0__arguments|axil__r__payload)",
     "mailbox.verdict.disconnected": "axil__r__payload",
-    "launch_path.queue.accept.answer": "path_answer",
-    "launch_path.queue.room_numbers.room": "path_room",
-    "launch_path.queue.commands.answer_valid": "path_command_answer",
-    "launch_path.queue.records.record": "path_(record|idle)",
+    "launch_path.queue.events.answer": "path_answer",
+    "launch_path.queue.free_entries.room": "path_room",
+    "launch_path.queue.walk.answer": "path_command_answer",
+    "launch_path.queue.ticket_search.answer": "path_abort_answer",
+    "launch_path.queue.record_writer.record": "path_(record|idle)",
     "unit_0.cores__start__valid": "cores__0__start__valid",
     "unit_0.cores__cancel": "cores__0__cancel",
     "unit_0.strays": "axil__r__payload",
@@ -70,13 +71,13 @@ SHOWN = {
 #: The first start that shows a register, where it is not start 1.
 FIRST = {
     "registers.irq": 6,
-    "mailbox.doorbell": 129,
-    "mailbox.verdict.disconnected": 5,
-    "launch_path.queue.accept.answer": 13,
-    "launch_path.queue.commands.answer_valid": 53,
-    "launch_path.queue.records.record": 13,
-    "unit_0.cores__start__valid": 5,
-    "unit_0.cores__cancel": 11,
+    "mailbox.doorbell": 210,
+    "mailbox.verdict.disconnected": 4,
+    "launch_path.queue.events.answer": 23,
+    "launch_path.queue.walk.answer": 2,
+    "launch_path.queue.ticket_search.answer": 50,
+    "unit_0.cores__start__valid": 4,
+    "unit_0.cores__cancel": 7,
 }
 
 
@@ -90,7 +91,7 @@ def test_a_register_that_the_reset_leaves_out_is_found(tiny, register):
 
 @pytest.mark.thorough
 @pytest.mark.parametrize(
-    "register", ["unit_0.missing", "unit_0.done_valid", "launch_path.queue.abort.answer_valid"]
+    "register", ["unit_0.missing", "unit_0.done_valid", "launch_path.queue.ticket_search.waits"]
 )
 def test_no_output_shows_that_the_reset_leaves_a_register_out(tiny, register):
     """Wrong in cycle 0 alone, or not at all: a reset's second cycle makes it of what is reset.
@@ -122,6 +123,8 @@ module \\dut.two (clk, rst, i, o);
   reg \\$auto$verilog_backend.cc:1:dump_module$1  = 0;
   reg [7:0] \\a$1  = 8'h00;
   reg b = 1'h1;
+  reg late = 1'h0;
+  reg later = 1'h0;
   reg [2:0] rows [1:0];
   initial begin
     rows[0] = 3'h0;
@@ -131,6 +134,10 @@ module \\dut.two (clk, rst, i, o);
     \\a$1  <= \\$2 ;
   always @(posedge clk)
     b <= \\$3 ;
+  always @(posedge clk)
+    late <= b;
+  always @(posedge clk)
+    later <= b;
   always @* begin
     \\$2  = i;
     if (rst) begin
@@ -142,7 +149,10 @@ endmodule"""
 
 def test_every_initial_value_of_the_verilog_is_taken_away():
     made = any_start(MODULE)
-    assert (made.reset, made.unreset) == (("\\dut.two.\\a$1",), ("\\dut.two.b",))
+    assert made.reset == ("\\dut.two.\\a$1",)
+    # `late` and `later` take one signal.
+    assert made.unreset == ("\\dut.two.b", "\\dut.two.late", "\\dut.two.later")
+    assert [name for name, _ in made.bits] == [*made.reset, *made.unreset]
     assert "  reg [7:0] \\a$1 ;\n  reg b ;\n" in made.text
     assert "    rows[1] = bench_any ? {$urandom} : 3'h0;\n" in made.text
     assert "    b = bench_any ? {$urandom} : 1'h1;\n" in made.text
@@ -154,3 +164,8 @@ def test_an_initial_value_that_is_not_understood_is_refused():
         any_start(MODULE.replace("reg b = 1'h1", "reg b = 1'h0 + 1'h1"))
     with pytest.raises(AssertionError, match="initial values are left"):
         any_start(MODULE.replace("rows[1] = 3'h0", "rows[1] = 3'h0 + 3'h1"))
+
+
+def test_a_reset_that_two_registers_take_is_refused():
+    with pytest.raises(AssertionError, match="a reset is of no register, or of two"):
+        any_start(MODULE.replace("late <= b", "late <= \\$2 "))
