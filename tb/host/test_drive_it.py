@@ -5,16 +5,19 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from warploom_sim.cosim import simulators
+from warploom_spec import preset, timing
 
 # One worker, so that the core is generated once.
 pytestmark = pytest.mark.xdist_group("drive_it")
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "host" / "drive_it.md"
+TIMING = timing(preset("tiny"))
 BENCH = Path("tb") / "verilog" / "drive_it.v"
 CORE = [f"build/verilog/tiny/{name}.v" for name in ("front_end", "front_end_packed")]
 #: Rows of the figures that are no signals of the bench itself.
@@ -136,7 +139,7 @@ def test_verilator_prints_the_same(clone: Path) -> None:
     [
         # A grid of 0 blocks; an SM that never reports; a doorbell before its task; a part too many.
         ("32'd3, 160'd0", "32'd0, 160'd0"),
-        ("report_valid[n] = left == 1", "report_valid[n] = 0"),
+        ("report_valid[n] = count != 0", "report_valid[n] = 0"),
         ("write(16'h1080 + 4", "write(16'h1000 + 4"),
         ("32'd5, 32'd1,", "32'd5, 32'd9,"),
     ],
@@ -147,6 +150,45 @@ def test_a_bench_that_does_something_else_prints_something_else(
     text = (ROOT / BENCH).read_text()
     assert text.count(right) == 1
     assert simulate(text.replace(right, wrong), clone, tmp_path) != said()
+
+
+def aborted() -> str:
+    """Return the bench with the page's abort of a launch of 30 blocks."""
+    (abort,) = re.findall(r"^  `(command\(.*\))`, ABORT", PAGE.read_text(), re.MULTILINE)
+    text = (ROOT / BENCH).read_text()
+    wait = "while (!irq)"
+    for old, new in (("32'd3, 160'd0", "32'd30, 160'd0"), (wait, f"{abort};\n    {wait}")):
+        assert text.count(old) == 1
+        text = text.replace(old, new)
+    return text
+
+
+def obeys(printed: str) -> bool:
+    """Return whether an aborted launch ended as the page says."""
+    last = [int(at) for at in re.findall(r"^(\d+): SM 0 reports", printed, re.MULTILINE)][-3:]
+    return (
+        "code 0, fate 1\n" in printed
+        and 2 < printed.count("takes") == printed.count("reports") < 30
+        and [after - at for at, after in pairwise(last)] == [3, 3]
+    )
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("right", "wrong", "seen"),
+    [
+        ("", "", True),
+        # One that does not look at `kill`; one that takes a report for taken that waits.
+        ("(left == 0 | killed)", "(left == 0)", False),
+        (" & report_ready[n];", ";", False),
+    ],
+)
+def test_an_abort_ends_what_the_sms_hold(
+    right: str, wrong: str, seen: bool, clone: Path, tmp_path: Path
+) -> None:
+    text = aborted()
+    assert not right or text.count(right) == 1
+    assert obeys(simulate(text.replace(right, wrong), clone, tmp_path)) is seen
 
 
 # --- the figures -------------------------------------------------------------------------------
@@ -222,7 +264,7 @@ def test_the_text_says_what_the_figures_show() -> None:
     commit, answered, offered = (
         first(write["awvalid"]) + 2,
         fall(launch["doorbell"]),
-        first(launch["offer_valid[0]"]),
+        first(launch["offer[0]"]),
     )
     rung, start, arrived, done = (
         first(task["doorbell"]) - 1,
@@ -230,13 +272,26 @@ def test_the_text_says_what_the_figures_show() -> None:
         first(task["arrived"]),
         fall(task["doorbell"]),
     )
+    # Cycles within the core, by its latencies.
+    sent = commit + 2
+    taken = sent + TIMING.launch_check + 1
+    last = first(record["report_valid[0]"])
+    ended = last + TIMING.resident_end
+    made = ended + TIMING.queue_record
     text = " ".join(PAGE.read_text().split())
-    words = {2: "two", 3: "three", 9: "nine", 20: "20"}
+    words = {3: "three", 14: "14", 29: "29"}
     for sentence in (
         f"hold both in {commit - 1}, so the write *commits* in {commit}",
+        f"judged and sent in {sent}. KernelQueue accepts it in {taken}, and answers",
+        f"its ticket in {taken + TIMING.queue_answer}.",
         f"from {answered} on, {words[answered - commit]} cycles after the commit",
         f"offered in {offered}, {words[offered - commit]} cycles after the commit",
-        f"block 2 in {first(record['report_valid[0]'])}. `irq` rises in {first(record['irq'])}",
+        f"commit: {offered - taken} after the acceptance",
+        f"block 2 in {last}. `report_ready[0]` is 0",
+        f"The launch has ended in {ended}.",
+        f"first word is made in {made} and its last one in {made + 5}.",
+        f"It counts from {made + 7} on",
+        f"`irq` rises in {first(record['irq'])}, when the record can be read",
         f"commits in {rung}. Core 0 gets its part in {start}, {words[start - rung]} cycles later",
         f"0 from {done} on, {words[done - arrived]} cycles after core 0 arrived",
     ):

@@ -1,8 +1,7 @@
 // A host, two SMs and a core around warploom_front_end_packed of `tiny`: a launch from the first
 // access over AXI4-Lite to its final record, then a task. docs/host/drive_it.md explains it.
 module bench;
-  localparam SMS = 2, OFFER = 94, REPORT = 4;  // bits of packets: the head of front_end.v
-  reg clk = 0, rst = 1;
+  localparam SMS = 2; reg clk = 0, rst = 1;
   always #5 clk = ~clk;
   initial #20000 $finish(0);  // never reached, unless something hangs
   integer cycle = 0, k;
@@ -36,21 +35,23 @@ module bench;
     end
   endtask
 
-  // The SMs: each takes a block when it has none, runs it for 24 or 16 cycles, and reports it OK.
-  wire [SMS*OFFER-1:0] offer;
-  wire [SMS*REPORT-1:0] report;
-  wire [SMS-1:0] offer_valid, offer_ready, report_valid;
+  // The SMs: each takes a block in its offer's cycle, runs its blocks one after the other for 24 or
+  // 16 cycles each, and reports them: OK, or KILLED (2) while `kill` has the bit of their stream.
+  wire [84:0] block;  // [3:0] stream, [5:4] slot, [21:6] position in x: the head of front_end.v
+  wire [15:0] kill; wire [4*SMS-1:0] report; wire [SMS-1:0] offer, report_valid, report_ready;
   genvar n;
   generate for (n = 0; n < SMS; n = n + 1) begin : sm
-    reg [4:0] left = 0; reg [1:0] slot = 0;
-    assign offer_ready[n] = left == 0, report_valid[n] = left == 1;
-    assign report[n*REPORT +: REPORT] = {2'd0, slot};
+    reg [5:0] held [0:3]; reg [1:0] first = 0, next = 0;  // slots and streams, in order
+    reg [2:0] count = 0; reg [4:0] left = 23 - 8 * n;  // blocks; cycles of the first one
+    wire killed = left != 0 & kill[held[first][3:0]], taken = report_valid[n] & report_ready[n];
+    assign report_valid[n] = count != 0 & (left == 0 | killed);
+    assign report[4*n +: 4] = {killed, 1'b0, held[first][5:4]};
     always @(posedge clk) begin
-      if (offer_valid[n] & offer_ready[n]) begin
-        left <= 24 - 8 * n; slot <= offer[n*OFFER+1 +: 2];
-        $display("%0d: SM %0d takes block %0d", cycle, n, offer[n*OFFER+3 +: 16]);
-      end else if (left != 0) left <= left - 1;
-      if (report_valid[n]) $display("%0d: SM %0d reports a block", cycle, n);
+      if (offer[n]) held[next] <= block[5:0];
+      next <= next + offer[n]; first <= first + taken; count <= count + offer[n] - taken;
+      if (taken) left <= 23 - 8 * n; else if (count != 0 & !report_valid[n]) left <= left - 1;
+      if (offer[n]) $display("%0d: SM %0d takes block %0d", cycle, n, block[21:6]);
+      if (taken) $display("%0d: SM %0d reports a block", cycle, n);
     end
   end endgenerate
   // Core 0 of execution unit 0: a part takes it 4 cycles; then it stands at the barrier.
@@ -63,13 +64,12 @@ module bench;
     .s_axil_wready(wready), .s_axil_bresp(bresp), .s_axil_bvalid(bvalid), .s_axil_bready(1'b1),
     .s_axil_araddr(address), .s_axil_arprot(3'd0), .s_axil_arvalid(arvalid),
     .s_axil_arready(arready), .s_axil_rdata(rdata), .s_axil_rresp(rresp), .s_axil_rvalid(rvalid),
-    .s_axil_rready(1'b1), .offer(offer), .offer_valid(offer_valid), .offer_ready(offer_ready),
-    .report(report), .report_valid(report_valid), .read(36'd0), .read_valid(2'd0),
+    .s_axil_rready(1'b1), .block(block), .words(), .offer(offer), .kill(kill), .report(report),
+    .report_valid(report_valid), .report_ready(report_ready), .read(36'd0), .read_valid(2'd0),
     .cores_start_valid(start_valid), .cores_start_ready(1'b1), .cores_arrived({3'd0, arrived}),
     .cores_failed(4'd0), .cores_failure(16'd0), .cores_result(35'd0), .cores_result_valid(1'b0),
-    .cores_barrier_open(opened), .words(), .kill(), .report_ready(), .read_ready(), .data(),
-    .data_valid(), .cores_start(), .cores_code(), .cores_arguments(), .cores_result_ready(),
-    .cores_cancel());
+    .cores_barrier_open(opened), .read_ready(), .data(), .data_valid(), .cores_start(),
+    .cores_code(), .cores_arguments(), .cores_result_ready(), .cores_cancel());
 
   task command(input [447:0] words);  // T0 to T13 of section 0, the doorbell, the answer
     begin
