@@ -182,6 +182,7 @@ def acting():
 
 
 def case(config, seed, cycles=6000):
+    asked = ["clear_stream"] + ["order_swap"] * config_of(config).has_order_table
     return Case(
         make=make,
         params={"config": config},
@@ -195,6 +196,7 @@ def case(config, seed, cycles=6000):
             "records": few,
             "lost": lost,
         },
+        withdrawable=dict.fromkeys(asked, "the restart of a soft reset forgets what stands"),
         events={"happenings": Happenings},
     )
 
