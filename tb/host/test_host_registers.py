@@ -181,8 +181,13 @@ def acting():
     return {register_addresses(TINY)[name] // 4 for name in names}
 
 
-def case(config, seed, cycles=6000):
+def withdrawn(config):
+    """Return the streams whose `valid` may fall before a transfer, with the reason."""
     asked = ["clear_stream"] + ["order_swap"] * config_of(config).has_order_table
+    return dict.fromkeys(asked, "the restart of a soft reset forgets what stands")
+
+
+def case(config, seed, cycles=6000):
     return Case(
         make=make,
         params={"config": config},
@@ -196,7 +201,7 @@ def case(config, seed, cycles=6000):
             "records": few,
             "lost": lost,
         },
-        withdrawable=dict.fromkeys(asked, "the restart of a soft reset forgets what stands"),
+        withdrawable=withdrawn(config),
         events={"happenings": Happenings},
     )
 

@@ -3,7 +3,7 @@
 import pytest
 
 from tb.host.commands import ALL, WRITE
-from tb.host.test_host_registers import ODD, SOON, errors, lost, make, reads_of
+from tb.host.test_host_registers import ODD, SOON, errors, lost, make, reads_of, withdrawn
 from tb.support.deep_values import deep_but
 from tb.support.dispatch_configs import config_of
 from tb.support.hard_cases import run_until
@@ -148,6 +148,7 @@ def case(config, seed, cycles=6000):
             "completed": seldom,
             "lost": lost,
         },
+        withdrawable=withdrawn(config),
         events={"happenings": Happenings},
     )
 
