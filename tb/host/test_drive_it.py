@@ -101,6 +101,12 @@ def test_the_page_shows_the_bench() -> None:
     assert lines < 100 and f" {lines} lines" in PAGE.read_text()
 
 
+def test_no_two_lines_are_of_one_cycle() -> None:
+    """Verilog leaves their order open, and Verilator's is not that of Icarus."""
+    cycles = [line.partition(":")[0] for line in said().splitlines()]
+    assert len(cycles) > 10 and len(cycles) == len({*cycles})
+
+
 @pytest.mark.thorough
 def test_the_pages_commands_print_what_the_page_says(clone: Path) -> None:
     chosen = [command for command in commands() if command.startswith(("iverilog ", "vvp "))]

@@ -76,7 +76,7 @@ module bench;
       for (k = 0; k < 14; k = k + 1) write(16'h1080 + 4 * k[15:0], words[32*k +: 32]);
       write(16'h1000, 1);
       $display("%0d: rang the doorbell", cycle);
-      word = 1; while (word != 0) begin repeat (2) @(posedge clk); read(16'h1000); end
+      word = 1; while (word != 0) begin repeat (3) @(posedge clk); read(16'h1000); end
       read(16'h100c); $display("%0d: ERROR %h", cycle, word);
     end
   endtask
