@@ -28,7 +28,8 @@ struct Launch {
     bool begins_again = false;
     // A block reported a fault; a block was on an SM that is lost; both end the launch.
     bool has_fault = false, lost_block = false;
-    // An SM reported a block of it, and may have been lost by then.
+    // Nobody outside knows its code: an SM reported a block of it, and may have been lost by then; or
+    // a report KILLED was judged when `kill` perhaps rose.
     bool doubtful = false;
     // What ABORTs that were answered OK found.
     std::set<std::string> aborts;

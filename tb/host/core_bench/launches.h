@@ -3,6 +3,7 @@
 #define LAUNCHES_H
 
 #include "failures.h"
+#include "killed_reports.h"
 #include "launch.h"
 #include "lost_sms.h"
 #include "streams.h"
@@ -10,7 +11,8 @@
 class Launches : public Agent {
   public:
     Launches(Core& core, Sms& sms)
-        : lost_sms(core, sms), streams(core), failures(core), core_(core), sms_(sms), used_(SMS) {
+        : lost_sms(core, sms), streams(core), failures(core), core_(core), sms_(sms), used_(SMS),
+          killed_reports_(core) {
         lost_sms.on_offered = [this](unsigned sm, const Block& block) { offered(sm, block); };
         lost_sms.on_report = [this](unsigned sm, const Block& block, unsigned status) {
             reported(sm, block, status);
@@ -23,6 +25,7 @@ class Launches : public Agent {
     void drive() override {}
     void see() override {
         for (auto [stream, id] : newest_) check_limit(launches_.at(id));
+        judge_killed();
     }
     void restart() override { reset_at_ = core_.now; }
 
@@ -107,8 +110,10 @@ class Launches : public Agent {
         core_.demand(!(found && !ticket), "an abort finds a ticket that nobody has");
         counts["ABORT: aborted before"] += before == "aborted before";
         if (!found) return;
-        bool stays = before == "runs" || state(ticket) == before;
         auto known = given_.find(ticket);
+        bool stays = before == "runs" || state(ticket) == before;
+        // A drained launch is stopped by a kill.
+        stays |= before == "suspended, drained" && streams.still(stream(ticket));
         if (stays && known != given_.end()) launches_.at(known->second).aborts.insert(before);
         aborted_.insert(ticket);
     }
@@ -360,11 +365,20 @@ class Launches : public Agent {
         Launch& launch = launches_.at(block.code);
         launch.reported++;
         launch.ended_well += status == OK;
-        bool asked = status == KILLED && sms_.is_killed(block.stream);
-        launch.has_fault |= status != OK && !asked;
+        launch.has_fault |= status != OK && status != KILLED;
+        if (status == KILLED) killed_reports_.taken({block.code, sm, block.stream, core_.now});
         launch.last_report = core_.now;
         const Need one = need(launch);
         for (size_t k = 0; k < one.size(); k++) used_[sm][k] -= one[k];
+    }
+    // A report KILLED is a fault if nobody asks for it. If it may wait for other reports, a kill that
+    // rises after a report alone would be judged may count, too.
+    void judge_killed() {
+        for (const KilledReport& one : killed_reports_.due(sms_.kill())) {
+            Launch& launch = launches_.at(one.id);
+            launch.has_fault = true;
+            launch.doubtful |= lost_sms.may_sweep() || sms_.others_report(one.sm, one.taken_at - SMS);
+        }
     }
     // Hold that a launch with blocks out is killed when it has had its limit.
     void check_limit(Launch& launch) {
@@ -422,6 +436,7 @@ class Launches : public Agent {
     std::map<uint32_t, std::vector<std::pair<uint64_t, uint64_t>>> stream_aborts_;
     std::set<uint32_t> aborted_;
     std::vector<Need> used_;
+    KilledReports killed_reports_;
     uint64_t reset_at_ = 0;
     uint32_t last_made_ = 0;
     bool any_ = false;

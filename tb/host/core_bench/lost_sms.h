@@ -38,9 +38,10 @@ class LostSms : public Agent {
     uint64_t all_lost_at() const { return all_lost_at_; }
     // A cycle before which it may have been lost: the sweep that finds it ends its launch later.
     bool all_lost_before(uint64_t cycle) const {
-        constexpr uint64_t sweep = 8 * SMS * BLOCK_SLOTS + 2 * STREAMS;
-        return all_lost_at_ != NEVER && all_lost_at_ < cycle + sweep;
+        return all_lost_at_ != NEVER && all_lost_at_ < cycle + SWEEP;
     }
+    // A sweep may be on: no report is granted in one of its four cycles.
+    bool may_sweep() const { return core_.now < swept_until_; }
     static constexpr uint64_t NEVER = ~uint64_t(0);
     // Reports of lost SMs.
     uint64_t ignored = 0;
@@ -53,6 +54,7 @@ class LostSms : public Agent {
             bool killed = sms_.kill() >> stream & 1;
             if (!killed) since = NEVER;
             else if (since == NEVER) since = core_.now;
+            if (killed && core_.now >= since + KILL_TIMEOUT) swept_until_ = core_.now + SWEEP;
         }
     }
     void restart() override {
@@ -61,9 +63,13 @@ class LostSms : public Agent {
         std::fill(silent_since_, silent_since_ + STREAMS, NEVER);
         lost_ = 0;
         all_lost_at_ = NEVER;
+        swept_until_ = 0;
     }
 
   private:
+    // Both rounds, and the visits that begin it and find the end.
+    static constexpr uint64_t SWEEP = 8 * SMS * BLOCK_SLOTS + 2 * STREAMS;
+
     // Who still holds a block of the stream's launch, which has ended, is lost.
     void end(unsigned stream) {
         for (unsigned n = 0; n < SMS; n++) {
@@ -114,7 +120,7 @@ class LostSms : public Agent {
     std::vector<std::map<unsigned, Block>> out_;
     // When each SM was seen to be lost, and of each killed stream the kill or its last report.
     std::vector<uint64_t> lost_at_;
-    uint64_t silent_since_[STREAMS] = {}, all_lost_at_ = NEVER;
+    uint64_t silent_since_[STREAMS] = {}, all_lost_at_ = NEVER, swept_until_ = 0;
     uint32_t lost_ = 0;
 };
 

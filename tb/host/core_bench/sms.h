@@ -90,8 +90,13 @@ class Sms : public Agent {
         }
     }
     unsigned kill() const { return kill_; }
-    // Whether a stream is killed in the cycle that is driven: `kill` is a register.
-    bool is_killed(unsigned stream) const { return get(kill_pin_) >> stream & 1; }
+    // Another SM's report was taken at a time or later.
+    bool others_report(unsigned sm, uint64_t since) const {
+        for (unsigned n = 0; n < SMS; n++) {
+            if (n != sm && sms_[n].taken_at >= since) return true;
+        }
+        return false;
+    }
     // Blocks that some SMs hold, a bit for each.
     unsigned held_by(uint32_t mask) const {
         unsigned count = 0;
@@ -132,6 +137,7 @@ class Sms : public Agent {
             sm.standing.reset();
             sm.reads = false;
             sm.warps = 0;
+            sm.freed = BLOCK_SLOTS - 1;
         }
     }
 
@@ -142,6 +148,9 @@ class Sms : public Agent {
         // Slot and status of the report that stands at the port.
         std::optional<std::pair<unsigned, unsigned>> standing;
         bool reads = false;
+        // The slot of the last block that was reported; before the first one it is offered last.
+        unsigned freed = BLOCK_SLOTS - 1;
+        uint64_t taken_at = 0;  // its last report
         // Of the block that was taken last; no warps: there was none.
         uint32_t address = 0, warps = 0;
     };
@@ -207,8 +216,15 @@ class Sms : public Agent {
             send(sm, slot, status);
             return;
         }
-        if (random_.chance(behaviour.bogus))
-            send(sm, random_.below(BLOCK_SLOTS), random_.below(4));
+        if (random_.chance(behaviour.bogus)) send_bogus(sm);
+    }
+    // A report of a free slot counts for a block that is offered there shortly after, and no host
+    // can tell. The slot that was freed last is offered last: with others free nobody runs there soon.
+    void send_bogus(Sm& sm) {
+        unsigned slot = random_.below(BLOCK_SLOTS), free = 0;
+        for (auto& held : sm.running) free += !held;
+        if (!sm.running[slot]) slot = sm.freed;
+        if (sm.running[slot] || free >= 3) send(sm, slot, random_.below(4));
     }
 
     // Report a slot. The report stands until it is taken.
@@ -222,9 +238,11 @@ class Sms : public Agent {
     void taken(unsigned n, Sm& sm) {
         auto [slot, status] = *sm.standing;
         sm.standing.reset();
+        sm.taken_at = core_.now;
         if (!sm.running[slot]) return;
         if (on_report) on_report(n, *sm.running[slot], status);
         sm.running[slot].reset();
+        sm.freed = slot;
     }
 
     void ask(Sm& sm) {

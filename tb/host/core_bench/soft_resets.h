@@ -26,15 +26,18 @@ class Scenario {
     void play(uint64_t at) {
         plan();
         uint64_t start = core_.now;
+        auto accepted = [this](unsigned resp, uint32_t) {
+            core_.demand(resets_ || resp == OKAY, "a write of the scenario is refused");
+        };
         for (auto next = plan_.begin(); core_.now - start < at; core_.cycle()) {
             for (; next != plan_.end() && next->first <= core_.now - start; ++next)
-                master_.write(next->second.first, next->second.second);
+                master_.write(next->second.first, next->second.second, accepted);
         }
         soft_reset();
     }
     void soft_reset() {
-        master_.write_now(WARPLOOM_CONTROL_ADDRESS, WARPLOOM_CONTROL_SOFT_RESET_MASK);
         resets_++;
+        master_.write_now(WARPLOOM_CONTROL_ADDRESS, WARPLOOM_CONTROL_SOFT_RESET_MASK);
         for (uint64_t since = core_.now; read(WARPLOOM_STATE_ADDRESS) & 1;)
             core_.demand(core_.now - since < 400, "a soft reset does not end");
         core_.demand(read(WARPLOOM_STATE_ADDRESS) == resets_ << 16, "the epoch is wrong");
@@ -52,7 +55,9 @@ class Scenario {
         while (read(WARPLOOM_RECORDS_ADDRESS)) {
             tickets.insert(read(WARPLOOM_RECORD0_ADDRESS));
             uint32_t fate = read(WARPLOOM_RECORD1_ADDRESS) >> WARPLOOM_RECORD_FATE_SHIFT & 7;
+            uint32_t code = read(WARPLOOM_RECORD1_ADDRESS) & WARPLOOM_RECORD_CODE_MASK;
             counts["records, fate " + std::to_string(fate)]++;
+            counts["records, code " + std::to_string(code >> WARPLOOM_RECORD_CODE_SHIFT)]++;
             write(WARPLOOM_RECORD_POP_ADDRESS, 1);
             records_++;
         }
@@ -92,18 +97,22 @@ class Scenario {
         };
         launch(0, 0, 2, 8, later);
         launch(1, 1, 3, 8, later);
+        // A section takes writes when its last command is answered.
+        cycle += 12;
         launch(0, 0, 1, 16, later);
         launch(1, 0, 2, 16, later);
+        cycle += 8;
         uint32_t bell = warploom_section(0, 0), word = bell + WARPLOOM_SECTION_T0_OFFSET;
         later(word, WARPLOOM_OPCODE_RUN);
         later(word + 8, 3 | 1 << 8);
         later(word + 12, 4);
         later(bell, 1);
+        cycle += 8;
         bell = warploom_section(1, 0), word = bell + WARPLOOM_SECTION_T0_OFFSET;
         later(word, WARPLOOM_OPCODE_ABORT);
         later(word + 4, 4);
         later(bell, 1);
-        cycle += 12;
+        cycle += 60;
         launch(1, 3, 4, 5, later);
     }
     static void launch(uint32_t section, uint32_t stream, uint32_t gx, uint32_t dx, Write write) {
