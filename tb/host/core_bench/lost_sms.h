@@ -9,7 +9,7 @@
 
 class LostSms : public Agent {
   public:
-    LostSms(Core& core, Sms& sms) : core_(core), sms_(sms), out_(SMS), lost_at_(SMS, NEVER) {
+    LostSms(Core& core, Sms& sms) : core_(core), sms_(sms), out_(SMS), lost_at_(SMS, NEVER), doubted_at_(SMS) {
         sms.on_offered = [this](unsigned sm, const Block& block) { offered(sm, block); };
         sms.on_report = [this](unsigned sm, const Block& block, unsigned status) {
             reported(sm, block, status);
@@ -34,11 +34,13 @@ class LostSms : public Agent {
 
     // A bit for each lost SM.
     uint32_t lost() const { return lost_; }
+    // SMs that may be lost, too: each reported in doubt, and was offered no block since.
+    uint32_t may_be_lost() const { return lost_ | doubted_; }
     // Cycle in which the last SM was seen to be lost; NEVER: one is left.
     uint64_t all_lost_at() const { return all_lost_at_; }
     // A cycle before which it may have been lost: the sweep that finds it ends its launch later.
     bool all_lost_before(uint64_t cycle) const {
-        return all_lost_at_ != NEVER && all_lost_at_ < cycle + SWEEP;
+        return may_be_all_at_ != NEVER && may_be_all_at_ < cycle + SWEEP;
     }
     // A sweep may be on: no report is granted in one of its four cycles.
     bool may_sweep() const { return core_.now < swept_until_; }
@@ -61,7 +63,8 @@ class LostSms : public Agent {
         for (auto& blocks : out_) blocks.clear();
         std::fill(lost_at_.begin(), lost_at_.end(), NEVER);
         std::fill(silent_since_, silent_since_ + STREAMS, NEVER);
-        lost_ = 0;
+        lost_ = doubted_ = 0;
+        may_be_all_at_ = NEVER;
         all_lost_at_ = NEVER;
         swept_until_ = 0;
     }
@@ -90,15 +93,29 @@ class LostSms : public Agent {
         lost_ |= 1u << n;
         lost_at_[n] = core_.now;
         if (lost_ == (1ull << SMS) - 1) all_lost_at_ = core_.now;
+        look_for_all();
         for (auto& [slot, block] : out_[n]) {
             if (on_lost) on_lost(n, block);
         }
         out_[n].clear();
     }
+    void doubt(unsigned n) {
+        doubted_ |= 1u << n;
+        doubted_at_[n] = core_.now;
+        look_for_all();
+    }
+    void look_for_all() {
+        bool all = may_be_lost() == (1ull << SMS) - 1;
+        if (!all) may_be_all_at_ = NEVER;
+        else if (may_be_all_at_ == NEVER) may_be_all_at_ = core_.now;
+    }
     void offered(unsigned n, const Block& block) {
         // A block that was picked before is offered three cycles later.
         bool late = lost_at_[n] != NEVER && core_.now > lost_at_[n] + 3;
         core_.demand(!late, "a block is offered to a lost SM");
+        // A lost SM would get none.
+        if (core_.now > doubted_at_[n] + 3) doubted_ &= ~(1u << n);
+        look_for_all();
         if (on_offered) on_offered(n, block);
         if (!(lost_ >> n & 1)) out_[n][block.slot] = block;
         else if (on_lost) on_lost(n, block);
@@ -108,7 +125,10 @@ class LostSms : public Agent {
             ignored++;
             return;
         }
-        if (in_doubt(n) && on_doubt) on_doubt(block);
+        if (in_doubt(n)) {
+            doubt(n);
+            if (on_doubt) on_doubt(block);
+        }
         if (silent_since_[block.stream] != NEVER) silent_since_[block.stream] = core_.now;
         out_[n].erase(block.slot);
         if (on_report) on_report(n, block, status);
@@ -119,9 +139,10 @@ class LostSms : public Agent {
     // Blocks of each SM that were offered and have no report, by slot.
     std::vector<std::map<unsigned, Block>> out_;
     // When each SM was seen to be lost, and of each killed stream the kill or its last report.
-    std::vector<uint64_t> lost_at_;
+    std::vector<uint64_t> lost_at_, doubted_at_;
     uint64_t silent_since_[STREAMS] = {}, all_lost_at_ = NEVER, swept_until_ = 0;
-    uint32_t lost_ = 0;
+    uint64_t may_be_all_at_ = NEVER;
+    uint32_t lost_ = 0, doubted_ = 0;
 };
 
 #endif

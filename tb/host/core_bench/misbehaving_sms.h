@@ -151,7 +151,9 @@ inline void one_round(Core& core, Random& random, Counts& counts, uint64_t comma
     all.finish();
     uint32_t told = 0;
     all.master.read_now(WARPLOOM_SM_LOST0_ADDRESS, &told);
-    core.demand(told == lost.lost(), "SM_LOST0 is not what the port says");
+    // Of one that reported too late nobody outside knows.
+    bool may = (told & lost.lost()) == lost.lost() && !(told & ~lost.may_be_lost());
+    core.demand(may, "SM_LOST0 is not what the port says");
     counts["rounds"]++;
     counts["rounds with every SM lost"] += lost.all_lost_at() != LostSms::NEVER;
     counts["reports of lost SMs"] += lost.ignored;
