@@ -69,8 +69,13 @@ WRONG = {
 }
 
 
-#: All but the slowest are thorough, not deep.
-SOON = tuple(name for name in WRONG if name != "every pair exists")
+#: All but the slowest, and but those that show in one cycle of thousands, are thorough, not deep.
+RARE = (
+    "every pair exists",
+    "a launch that was turned away awaits no answer",
+    "launches that wait outlive the closing",
+)
+SOON = tuple(name for name in WRONG if name not in RARE)
 
 
 @pytest.mark.parametrize("name", deep_but([], WRONG, thorough=SOON))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tb.support.deep_values import deep_but, thorough_but
+from tb.support.deep_values import deep_but
 from tb.support.hard_cases import run_until
 from tb.support.kernel_queue_cases import MOODS, queue_case
 from tb.support.kernel_queue_ledger import EVENTS, INDICES
@@ -72,7 +72,15 @@ def test_equals_its_model_for_long(config, seed):
         run(cases(config, seed + n, 12_000), "verilator")
 
 
-@pytest.mark.parametrize("fault", thorough_but(["hold"], KERNEL_QUEUE))
+#: `late_end` shows seldom.
+@pytest.mark.parametrize(
+    "fault",
+    deep_but(
+        ["hold"],
+        KERNEL_QUEUE,
+        thorough=[name for name in KERNEL_QUEUE if name not in {"hold", "late_end"}],
+    ),
+)
 def test_a_seeded_fault_is_found(fault, seed, monkeypatch):
     plant(monkeypatch, [KERNEL_QUEUE[fault]])
     tries = [queue_case(SMALL, mood, seed + n, 800) for n in range(3) for mood in MOODS]

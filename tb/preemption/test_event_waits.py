@@ -154,7 +154,7 @@ def test_the_waits_of_the_recordings_are_kept(tmp_path, name, waits):
     assert f"{low}: {waits} event waits kept" in done.stderr
 
 
-@pytest.mark.thorough
+@pytest.mark.deep
 def test_the_rtl_keeps_the_waits_of_low_launches(trace, tmp_path, monkeypatch):
     file = tmp_path / "f.json"
     few = ("--arrivals", 30, "--mode", "reset", "--mode", "yield", "--time-scale", "1/8")
