@@ -101,7 +101,7 @@ def cases() -> list[Any]:
     return deep_but(
         default[:1],
         [*tiny, *default],
-        thorough=[tiny[0], tiny[3], tiny[4], tiny[7], default[7]],
+        thorough=[tiny[3], tiny[4], default[7]],
     )
 
 
