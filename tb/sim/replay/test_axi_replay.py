@@ -80,7 +80,7 @@ def test_a_planted_fault_in_the_host_is_found(
 def test_a_planted_fault_in_the_core_is_found(
     tmp_path: Path, crowded_replay: SharedReplay, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    choose(monkeypatch, "overcommit")
+    choose(monkeypatch, "not_offered")
     result, figures = sim(tmp_path, crowded_replay.trace, *TINY, *AXI)
     assert result.exit_code == 1
     assert figures["verdict"] == "different"
