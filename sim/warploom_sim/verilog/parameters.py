@@ -20,7 +20,6 @@ _DISPATCHER: Final = (
     *_LAUNCH,
     "grid_bits",
     "sms",
-    "task_bits",
     "history_entries",
     "policy",
     "reclaim",
