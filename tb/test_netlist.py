@@ -16,6 +16,7 @@ from warploom_spec import preset
 BESIDE_FRONT_END = (
     "index_unpacker",
     "incremental_scheduler",
+    "grid_walker",
     "task_units",
     "offer_queue",
     "resource_ranges",
