@@ -121,7 +121,7 @@ def test_a_merged_launch_takes_the_most() -> None:
 
 def test_limits_have_the_numbers_of_the_walk() -> None:
     limits.test_limits_have_the_numbers_of_the_walk()
-    limits.test_a_third_launch_waits_for_a_place_and_is_handed_over()
+    limits.test_a_third_launch_is_the_head_while_two_others_run()
 
 
 @pytest.mark.deep

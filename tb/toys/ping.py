@@ -28,11 +28,6 @@ EDITS = (
     ),
     Edit(
         _MODEL,
-        "            case None | Opcode.NOP | Opcode.DISCONNECT:\n",
-        "            case None | Opcode.NOP | Opcode.DISCONNECT | Opcode.PING:\n",
-    ),
-    Edit(
-        _MODEL,
         "            case Opcode.RUN:\n                return self._judge_task(number, missing)\n",
         """\
             case Opcode.RUN:
