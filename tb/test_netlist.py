@@ -42,7 +42,8 @@ def test_front_end_has_every_block_in_it_but_those_beside_it(tmp_path: Path) -> 
         [(block, config) for config in ("tiny", "default") for block in BLOCKS],
         thorough=[
             *((block, "tiny") for block in LARGE),
-            *((block, "default") for block in WHOLE),
+            # With a cell for each register ResourceRanges takes minutes.
+            *((block, "default") for block in WHOLE if block != "resource_ranges"),
         ],
     ),
 )
