@@ -21,8 +21,8 @@ ODD = {
     "tiny,stream_bits=2,queue_depth=64,priority_bits=1": (),
     "tiny,stream_bits=3,index_memory_warps=0": INDICES,
 }
-#: The odd machines on which everything happens soon.
-SOON = "tiny", "tiny,stream_bits=3,launch_waits=1,queue_depth=1"
+#: The odd machine on which everything happens soonest.
+SOON = ("tiny,stream_bits=3,launch_waits=1,queue_depth=1",)
 #: The first numbers with which tickets and counts wrap soon.
 WRAPS = {"first_ticket": (1 << 32) - 7, "first_count": (1 << 32) - 3}
 FEW = "accepted", "starts", "finished", "kills", "PREEMPT OK", "stops"
