@@ -15,11 +15,8 @@ HEAD = next(line for line in LINES if line.startswith("| relaxed | "))
 TRACES = HEAD.strip("| ").split(" | ")[1:]
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize(
-    "trace",
-    [pytest.param(name, marks=() if "train" in name else pytest.mark.deep) for name in TRACES],
-)
+@pytest.mark.deep
+@pytest.mark.parametrize("trace", TRACES)
 def test_the_page_has_the_gains_of_the_trace(trace: str) -> None:
     column = 1 + TRACES.index(trace)
     rows = [
