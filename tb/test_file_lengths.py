@@ -8,7 +8,6 @@ SUFFIXES = (".py", ".c", ".h", ".cpp", ".sv")
 MOST = 449
 #: Files that are longer, each to be divided. None may join them.
 LONGER = {
-    "tb/launch/test_launch_path_rules.py",
     "tb/sim/replay/test_replay.py",
     "tb/sim/sweep/test_compare_command.py",
     "tb/sim/traces/test_traces.py",

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tb.support.queue_pulses import queue_pulses
 from tb.support.record import made, record
 from warploom.launch.kernel_queue import KernelQueue
 from warploom_golden.launch import KernelQueue as Model
@@ -183,12 +184,7 @@ class Seen:
     def __init__(self, recording, config):
         self.recording = recording
         self._packets = {
-            "answer": queue_packets.queue_answer(config),
-            "command_answer": queue_packets.queue_code(config),
-            "abort_answer": queue_packets.queue_code(config),
-            "timeline": queue_packets.timeline_step(config),
-            "killed": queue_packets.queue_stream(config),
-            "record": resident_packets.record_word(config),
+            **queue_pulses(config),
             "start": resident_packets.resident_start(config),
             "words": layouts.launch_words(config),
         }

@@ -3,9 +3,9 @@
 from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from tb.launch.path_ledger_sms import SmBooks
+from tb.support.queue_pulses import queue_pulses
 from warploom_spec import Config, ErrorCode, layouts, queue_packets, resident_packets
 from warploom_spec.host_errors import HostError
 from warploom_spec.queue import FinalFate, Mode, QueueCode, RecordKind
@@ -79,15 +79,16 @@ class PathLedger:
         self._config = config
         self._ticket, self._first_count = first_ticket, first_count
         self._first_number = first_number
-        code = queue_packets.queue_code(config)
-        self._pulses: dict[str, tuple[Callable[[Values], None], Any]] = {
-            "timeline": (self._timeline, queue_packets.timeline_step(config)),
-            "answer": (self._answer, queue_packets.queue_answer(config)),
-            "command_answer": (self._command_answer, code),
-            "abort_answer": (self._abort_answer, code),
-            "killed": (self._killed, queue_packets.queue_stream(config)),
-            "record": (self._record, resident_packets.record_word(config)),
+        packets = queue_pulses(config)
+        notes: dict[str, Callable[[Values], None]] = {
+            "timeline": self._timeline,
+            "answer": self._answer,
+            "command_answer": self._command_answer,
+            "abort_answer": self._abort_answer,
+            "killed": self._killed,
+            "record": self._record,
         }
+        self._pulses = {name: (note, packets[name]) for name, note in notes.items()}
         self._launch = queue_packets.queued_launch(config)
         self._command = resident_packets.resident_command(config)
         self._block = resident_packets.resident_block(config)

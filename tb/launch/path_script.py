@@ -3,6 +3,7 @@
 from collections import deque
 
 from tb.support.dispatch_configs import config_of
+from tb.support.queue_pulses import queue_pulses
 from tb.support.record import made, record
 from warploom_spec import BlockStatus, LaunchDescriptor, layouts, queue_packets, resident_packets
 from warploom_spec.queue import Mode
@@ -185,11 +186,7 @@ class Seen:
         self._word = resident_packets.record_word(config)
         self._record = queue_packets.final_record_words(config)
         self._packets = {
-            "answer": queue_packets.queue_answer(config),
-            "command_answer": queue_packets.queue_code(config),
-            "abort_answer": queue_packets.queue_code(config),
-            "killed": queue_packets.queue_stream(config),
-            "timeline": queue_packets.timeline_step(config),
+            **queue_pulses(config),
             "dispatch_error": layouts.error_record(config),
         }
 

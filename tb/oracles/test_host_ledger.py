@@ -128,7 +128,7 @@ WRONG = {
     ),
     "a fault is none": (
         Change(returns, "_report", "turn.status is BlockStatus.FAULT", "False"),
-        "FINISHED, code 0: of|a block after the last one",
+        "a block after the last one",
     ),
 }
 

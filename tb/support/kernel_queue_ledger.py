@@ -4,6 +4,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from tb.support.queue_pulses import queue_pulses
 from warploom_spec import Config, queue_packets, resident_packets
 from warploom_spec.errors import ErrorCode, Fate
 from warploom_spec.host_errors import HostError
@@ -94,15 +95,16 @@ class QueueLedger:
         self._config = config
         self._ticket, self._first_count = first_ticket, first_count
         self._streams = range(1 << config.stream_bits)
-        code = queue_packets.queue_code(config)
-        self._pulses: dict[str, tuple[Callable[[int, Values], None], object]] = {
-            "answer": (self._answer, queue_packets.queue_answer(config)),
-            "command_answer": (self._command_answer, code),
-            "abort_answer": (self._abort_answer, code),
-            "timeline": (self._timeline, queue_packets.timeline_step(config)),
-            "killed": (self._killed, queue_packets.queue_stream(config)),
-            "record": (self._record, resident_packets.record_word(config)),
+        packets = queue_pulses(config)
+        notes: dict[str, Callable[[int, Values], None]] = {
+            "answer": self._answer,
+            "command_answer": self._command_answer,
+            "abort_answer": self._abort_answer,
+            "timeline": self._timeline,
+            "killed": self._killed,
+            "record": self._record,
         }
+        self._pulses = {name: (note, packets[name]) for name, note in notes.items()}
         self._start_packet = resident_packets.resident_start(config)
         self._end = resident_packets.resident_end(config)
         self._command = resident_packets.resident_command(config)

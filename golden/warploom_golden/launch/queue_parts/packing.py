@@ -2,9 +2,10 @@
 
 from typing import NamedTuple
 
+from warploom_golden.launch.queue_parts.packets import QueuePackets
 from warploom_golden.launch.queue_parts.preempts import Counts
 from warploom_golden.launch.queue_parts.rows import Launch
-from warploom_spec import layouts, queue_packets, resident_packets
+from warploom_spec import layouts, resident_packets
 from warploom_spec.config import Config
 from warploom_spec.packet import Packet
 from warploom_spec.queue import FinalFate, Mode, RecordKind
@@ -23,7 +24,7 @@ class Run(NamedTuple):
     reset_as_drain: bool = False
 
 
-class Packets:
+class Packets(QueuePackets):
     """Unpacks inputs and packs outputs.
 
     Parameters
@@ -33,43 +34,33 @@ class Packets:
     """
 
     def __init__(self, config: Config):
-        self.sent = resident_packets.resident_sent(config)
-        self.checked = resident_packets.resident_launch(config)
-        self.command = resident_packets.resident_command(config)
-        self.ended = resident_packets.resident_end(config)
-        self.word = resident_packets.record_word(config)
-        self._answer = queue_packets.queue_answer(config)
-        self._code = queue_packets.queue_code(config)
-        self._stream = queue_packets.queue_stream(config)
-        self._timeline = queue_packets.timeline_step(config)
+        super().__init__(config)
         self._start = resident_packets.resident_start(config)
         self._words = layouts.launch_words(config)
-        self._record = queue_packets.final_record_words(config)
         self._index = layouts.index_config(config) if config.makes_indices else None
-        self._decision = layouts.index_decision(config) if config.makes_indices else None
 
     def answer(self, ticket: int, count: int, code: int = 0, argument: int = 0) -> int:
         """Pack an answer to a launch (12)."""
         fields = {"ticket": ticket, "code": code, "argument": argument}
-        return self._answer.pack({"valid": 1, **fields, "count": count % (1 << WAIT_BITS)})
+        return self.answer_packet.pack({"valid": 1, **fields, "count": count % (1 << WAIT_BITS)})
 
     def code(self, code: int) -> int:
         """Pack an answer to a command or an ABORT."""
-        return self._code.pack({"valid": 1, "code": code})
+        return self.code_packet.pack({"valid": 1, "code": code})
 
     def killed(self, stream: int) -> int:
         """Pack ``killed``."""
-        return self._stream.pack({"valid": 1, "stream": stream})
+        return self.stream_packet.pack({"valid": 1, "stream": stream})
 
     def timeline(self, stream: int, count: int) -> int:
         """Pack a step of a timeline (16)."""
         count %= 1 << COUNT_BITS
-        return self._timeline.pack({"valid": 1, "stream": stream, "count": count})
+        return self.timeline_packet.pack({"valid": 1, "stream": stream, "count": count})
 
     def history(self, decision: int) -> int:
         """Return the history entry that a decision names."""
-        assert self._decision is not None
-        return self._decision.unpack(decision)["entry"]
+        assert self.decision_packet is not None
+        return self.decision_packet.unpack(decision)["entry"]
 
     def request(self, launch: Launch) -> int:
         """Pack a head's index configuration (22)."""
@@ -115,7 +106,7 @@ class Packets:
         )
 
     def _record_words(self, **values: int) -> tuple[int, ...]:
-        return self._record.pack({**dict.fromkeys(self._record.by_name, 0), **values})
+        return self.record_packet.pack({**dict.fromkeys(self.record_packet.by_name, 0), **values})
 
 
 def _packed(packet: Packet, values: dict[str, int]) -> int:

@@ -52,7 +52,7 @@ class Checks:
         """Let the launch at the output transfer; those behind it have stood still meanwhile."""
         since, launch, _ = self._pipe.popleft()
         late = cycle - since
-        self._pipe = deque((at + late, *rest) for at, *rest in self._pipe)  # type: ignore[misc]
+        self._pipe = deque((at + late, sent, word) for at, sent, word in self._pipe)
         return launch
 
     def _pack(self, sent: SentLaunch) -> int:

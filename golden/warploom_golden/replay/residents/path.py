@@ -320,10 +320,10 @@ class ResidentPath:
         if accepted is not None and queue.preparing is not None:
             self.log.lookups.append(Lookup(queue.preparing.ticket, accepted))
         decided = indices.decision(cycle)
-        if decided is not None and self._ports.decision is not None:
+        if decided is not None and self._ports.decision_packet is not None:
             fields = {"hit": int(decided.hit), "entry": decided.entry}
             inputs["decision__valid"] = 1
-            inputs["decision__payload"] = self._ports.decision.pack(fields)
+            inputs["decision__payload"] = self._ports.decision_packet.pack(fields)
             self._stay_awake(cycle)
         inputs["needs_release"] = int(indices.needs_release(cycle))
         inputs["made"] = int(indices.made(cycle))
@@ -360,18 +360,20 @@ class ResidentPath:
         """Note what is at the queue's outputs in this cycle."""
         cycle, ports, log, pulses = self.cycle, self._ports, self.log, self.queue.pulses
         if pulses.answer:
-            fields = ports.answer.unpack(pulses.answer)
+            fields = ports.answer_packet.unpack(pulses.answer)
             names = ("ticket", "code", "argument", "count")
             log.answers.append(Answer(cycle, *(fields[name] for name in names)))
         if pulses.command_answer:
-            log.commands.append(Code(cycle, ports.code.unpack(pulses.command_answer)["code"]))
+            log.commands.append(
+                Code(cycle, ports.code_packet.unpack(pulses.command_answer)["code"])
+            )
         aborted = self.queue.aborted(cycle)
         if aborted is not None:
             log.aborts.append(Code(cycle, int(aborted)))
         if pulses.killed:
-            log.killed.append(Killed(cycle, ports.stream.unpack(pulses.killed)["stream"]))
+            log.killed.append(Killed(cycle, ports.stream_packet.unpack(pulses.killed)["stream"]))
         if pulses.timeline:
-            fields = ports.timeline.unpack(pulses.timeline)
+            fields = ports.timeline_packet.unpack(pulses.timeline)
             log.timeline.append(Step(cycle, fields["stream"], fields["count"]))
         word = self.queue.word(cycle)
         if word:
@@ -384,5 +386,7 @@ class ResidentPath:
         self._words[fields["word"]] = fields["data"]
         if fields["last"]:
             words = [self._words.get(k, 0) for k in range(FINAL_RECORD_WORDS)]
-            self.log.records.append({"cycle": self.cycle, **self._ports.record.unpack(words)})
+            self.log.records.append(
+                {"cycle": self.cycle, **self._ports.record_packet.unpack(words)}
+            )
             self._words.clear()

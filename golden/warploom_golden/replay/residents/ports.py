@@ -4,8 +4,8 @@ from typing import Any, Final
 
 from warploom_golden.launch.kernel_queue import KernelQueue
 from warploom_golden.launch.queue_parts.events import Event
+from warploom_golden.launch.queue_parts.packets import QueuePackets
 from warploom_golden.launch.queue_parts.rows import Launch
-from warploom_spec import Config, layouts, queue_packets, resident_packets
 
 #: Inputs that are 0 as long as nobody says something.
 _SILENT: Final = dict.fromkeys(
@@ -44,26 +44,8 @@ _SILENT: Final = dict.fromkeys(
 )
 
 
-class Ports:
-    """Packets of the queue's ports.
-
-    Parameters
-    ----------
-    config : Config
-        Their widths.
-    """
-
-    def __init__(self, config: Config):
-        self.sent = resident_packets.resident_sent(config)
-        self.command = resident_packets.resident_command(config)
-        self.ended = resident_packets.resident_end(config)
-        self.word = resident_packets.record_word(config)
-        self.answer = queue_packets.queue_answer(config)
-        self.code = queue_packets.queue_code(config)
-        self.stream = queue_packets.queue_stream(config)
-        self.timeline = queue_packets.timeline_step(config)
-        self.record = queue_packets.final_record_words(config)
-        self.decision = layouts.index_decision(config) if config.makes_indices else None
+class Ports(QueuePackets):
+    """Packets of the queue's ports, and inputs that say nothing."""
 
     def inputs(self, clock: int) -> dict[str, int]:
         """Return inputs that say nothing."""

@@ -1,0 +1,17 @@
+"""The pulses by which KernelQueue and LaunchPath say what became of launches and commands."""
+
+from warploom_spec import Config, queue_packets, resident_packets
+from warploom_spec.packet import Packet
+
+
+def queue_pulses(config: Config) -> dict[str, Packet]:
+    """Return the packet of each pulse by its port."""
+    code = queue_packets.queue_code(config)
+    return {
+        "timeline": queue_packets.timeline_step(config),
+        "answer": queue_packets.queue_answer(config),
+        "command_answer": code,
+        "abort_answer": code,
+        "killed": queue_packets.queue_stream(config),
+        "record": resident_packets.record_word(config),
+    }
