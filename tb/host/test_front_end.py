@@ -81,7 +81,7 @@ class Seen:
                 "resetting",
                 "a record",
                 "a record of a PREEMPT",
-                "a record of a launch that was put back",
+                "a record of a launch that was killed",
                 "a record of a launch that ran too long",
                 "RESULT1 reads a number",
                 "ERROR reads a wrong mask",
@@ -135,7 +135,7 @@ class Seen:
             counts[f"a record's fate is {fate}"] += 1
         counts["a record of a PREEMPT"] += data >> 11 & 7 == RecordKind.PREEMPT
         # It says so if the launch was killed.
-        counts["a record of a launch that was put back"] += data >> 14 & 7 > 0
+        counts["a record of a launch that was killed"] += data >> 14 & 7 > 0
         counts["a record of a launch that ran too long"] += data & 0xFF == QueueCode.TIMEOUT
 
     def _read_section(self, offset, data):
@@ -206,7 +206,7 @@ OTHERS = (
 def test_equals_its_model_and_much_happens(seed):
     # The long run demands these too.
     seldom = {"two kills", "irq", *(f"ERROR reads {name}" for name in SELDOM_READ)}
-    seldom |= {"a record of a launch that was put back"}
+    seldom |= {"a record of a launch that was killed"}
 
     def cases(n):
         made = [case(TINY, seed + 4 * n + k, 3000, p) for k, p in enumerate(PROFILES)]

@@ -43,7 +43,7 @@ def test_equals_its_model_for_long(config, seed):
     if "index_memory_warps" in config:
         wanted -= {"indices"}
     if "sm_kill" in config:
-        wanted -= {"both kills", "a record of a launch that was put back"}
+        wanted -= {"both kills", "a record of a launch that was killed"}
 
     def cases(n):
         return [case(config, seed + 4 * n + k, 40_000, p) for k, p in enumerate(PROFILES)]
