@@ -126,6 +126,19 @@ class Config:
     launch_waits: int = _int(
         2, 0, 4, "Launches of other streams that one launch may wait for, as pairs."
     )
+    loop_templates: int = _int(
+        0,
+        0,
+        64,
+        "Slots for launch templates, a power of two from 4 on; 0: nothing of loops is there.",
+        power=True,
+    )
+    loop_sections: int = _int(
+        8,
+        1,
+        16,
+        "Sections that can loop, the last ones; of no meaning without ``loop_templates``.",
+    )
     policy: str = _field("round_robin", "Placement policy, fixed when the hardware is generated.")
     reclaim: str = _field("out_of_order", "Reclaim policy, fixed when the hardware is generated.")
     step_from_host: bool = _field(
@@ -158,10 +171,45 @@ class Config:
         _check_choice("reclaim", self.reclaim, RECLAIMS)
         if self.units > self.sections:
             raise WarploomError(f"units is {self.units!r}; legal: 1 to {self.sections} (sections)")
+        self._check_loops()
         _check_grid_bits(self.grid_bits)
         for name in ("sm_kill", "step_from_host"):
             if not isinstance(getattr(self, name), bool):
                 raise WarploomError(f"{name} is {getattr(self, name)!r}; legal: True, False")
+
+    def _check_loops(self) -> None:
+        """Refuse loops that find no slots, no sections, or no addresses."""
+        if not self.has_loops:
+            return
+        if self.loop_templates < 4:
+            legal = "0, powers of two from 4 to 64"
+            raise WarploomError(f"loop_templates is {self.loop_templates!r}; legal: {legal}")
+        if self.sections > 32:
+            legal = "1 to 32 with loop_templates, a bit of LOOP_STOP each"
+            raise WarploomError(f"sections is {self.sections!r}; legal: {legal}")
+        if self.loop_sections > self.sections:
+            legal = f"1 to {self.sections} (sections)"
+            raise WarploomError(f"loop_sections is {self.loop_sections!r}; legal: {legal}")
+
+    @property
+    def has_loops(self) -> bool:
+        """Whether LOOP, quiet launches and relative pairs are there."""
+        return self.loop_templates > 0
+
+    @property
+    def first_loop_section(self) -> int:
+        """The section of loop 0; loop n belongs to the n-th section from here on."""
+        return self.sections - self.loop_sections
+
+    @property
+    def loop_bits(self) -> int:
+        """Width of a loop's number (at least 1)."""
+        return max(1, (self.loop_sections - 1).bit_length())
+
+    @property
+    def template_bits(self) -> int:
+        """Width of a template slot's number; 0 without loops."""
+        return (self.loop_templates - 1).bit_length() if self.has_loops else 0
 
     @property
     def max_grid(self) -> tuple[int, int, int]:
@@ -267,6 +315,7 @@ PRESETS: Final[dict[str, Config]] = {
         index_memory_warps=64,
         inline_args=1,
         sections=2,
+        loop_sections=2,
         units=1,
         cores_per_unit=4,
         core_timeout=1 << 10,

@@ -22,6 +22,10 @@ class HostError(IntEnum):
     CORE_TIMEOUT = 54
     RESET = 55
     FIELD_RANGE = 56
+    NO_LOOP = 57
+    TEMPLATE_BUSY = 58
+    LAUNCH_FAILED = 59
+    LOOP_STOPPED = 60
 
 
 #: For each code: (cause, cure).
@@ -63,5 +67,21 @@ HOST_EXPLANATIONS: Final[dict[HostError, tuple[str, str]]] = {
         "a mask is 0, or this configuration does not have a value of the task register"
         " (argument: its word)",
         "use a value that exists, or build with more bits for it",
+    ),
+    HostError.NO_LOOP: (
+        "LOOP in a section that cannot loop",
+        "use one of the last sections, as many as `loop_sections`",
+    ),
+    HostError.TEMPLATE_BUSY: (
+        "another loop uses a slot of the LOOP (argument: the slot); nothing was launched",
+        "wait until that loop has ended, or use other slots",
+    ),
+    HostError.LAUNCH_FAILED: (
+        "a launch of the loop ended other than finished",
+        "look at that launch's record; RESULT3 says how many launches were accepted",
+    ),
+    HostError.LOOP_STOPPED: (
+        "LOOP_STOP stopped the loop",
+        "nothing to do: RESULT3 says how many launches were accepted",
     ),
 }

@@ -5,14 +5,19 @@ from enum import IntEnum
 from typing import Final
 
 from warploom_spec.codes import AnyCode
-from warploom_spec.host_commands import TASK_WORDS
-from warploom_spec.queue_packets import WAIT_BITS
+from warploom_spec.config import Config
+from warploom_spec.host_commands import INLINE_WORD, TASK_WORDS
+from warploom_spec.queue_packets import FIRST_WAIT_WORD, WAIT_BITS
 from warploom_spec.word_layout import WordField
 
 #: Bytes of the AXI4-Lite address space, of a section, and where section 0 begins.
 ADDRESS_BITS: Final = 16
 SECTION_BASE: Final = 0x1000
 SECTION_BYTES: Final = 0x200
+#: Bytes of a template slot, where slot 0 begins, and where a slot's second half does.
+TEMPLATE_BASE: Final = 0x8000
+TEMPLATE_BYTES: Final = 0x100
+TEMPLATE_STEPS: Final = 0x80
 #: Words that a unit's cores may write as results.
 RESULT_WORDS: Final = 8
 #: AXI responses.
@@ -101,9 +106,40 @@ SECTION_WORDS: Final = (
     ),
     *(_whole(f"T{k}", 0x080 + 4 * k, "wo", f"task register, word {k}") for k in range(TASK_WORDS)),
 )
-OFFSETS: Final = {word.name: word.offset for word in SECTION_WORDS}
+#: What a section has, too, where there are loops. 0 in a section that cannot loop.
+LOOP_RESULTS: Final = (
+    _whole("RESULT2", 0x018, "ro", "launches of a loop that finished"),
+    _whole("RESULT3", 0x01C, "ro", "launches of a loop that were accepted"),
+)
+OFFSETS: Final = {word.name: word.offset for word in (*SECTION_WORDS, *LOOP_RESULTS)}
+
+
+def section_words(config: Config) -> tuple[Word, ...]:
+    """Return the words of a section, by rising offset."""
+    words = (*SECTION_WORDS, *(LOOP_RESULTS if config.has_loops else ()))
+    return tuple(sorted(words, key=lambda word: word.offset))
 
 
 def section_address(section: int, name: str) -> int:
     """Return the byte address of a word of a section."""
     return SECTION_BASE + SECTION_BYTES * section + OFFSETS[name]
+
+
+def template_numbers(config: Config) -> tuple[int, ...]:
+    """Return the numbers of the words that each half of a template has: those of its launch."""
+    inline = range(INLINE_WORD, INLINE_WORD + 2 * config.inline_args)
+    waits = range(FIRST_WAIT_WORD, FIRST_WAIT_WORD + config.launch_waits)
+    return (*range(INLINE_WORD), *inline, *waits)
+
+
+def template_address(slot: int, number: int, *, steps: bool = False) -> int:
+    """Return the byte address of a word of a template, of its first or second half."""
+    return TEMPLATE_BASE + TEMPLATE_BYTES * slot + TEMPLATE_STEPS * steps + 4 * number
+
+
+def find_template(config: Config, address: int) -> tuple[int, bool, int] | None:
+    """Return slot, half and word number of a byte address; None outside the templates."""
+    slot, offset = divmod(address - TEMPLATE_BASE, TEMPLATE_BYTES)
+    second, rest = divmod(offset, TEMPLATE_STEPS)
+    there = 0 <= slot < config.loop_templates and rest // 4 in template_numbers(config)
+    return (slot, bool(second), rest // 4) if there else None

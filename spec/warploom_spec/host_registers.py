@@ -10,8 +10,16 @@ from typing import Final
 
 from warploom_spec.codes import AnyCode
 from warploom_spec.config import Config
-from warploom_spec.host_commands import command_words
-from warploom_spec.host_map import SECTION_BASE, SECTION_BYTES, SECTION_WORDS, Word, bits
+from warploom_spec.host_commands import command_words, template_words
+from warploom_spec.host_map import (
+    SECTION_BASE,
+    SECTION_BYTES,
+    Word,
+    bits,
+    find_template,
+    section_words,
+    template_numbers,
+)
 from warploom_spec.queue_packets import final_record_words
 from warploom_spec.resources import STALL_CAUSES
 from warploom_spec.word_layout import WORD_BITS, WordField, WordLayout
@@ -20,6 +28,11 @@ from warploom_spec.word_layout import WORD_BITS, WordField, WordLayout
 IDENTITY: Final = 0x57415250
 #: Major [31:16] and minor [15:0] number of the map; another major number is another map.
 MAP_VERSION: Final = 0x0003_0000
+
+
+def map_version(config: Config) -> int:
+    """Return what VERSION reads: loops are an addition to the map."""
+    return MAP_VERSION + int(config.has_loops)
 
 
 class Interrupt(IntEnum):
@@ -63,6 +76,12 @@ def config_crc(config: Config) -> int:
     return zlib.crc32(config_text(config).encode())
 
 
+_LOOP_PARAMS: Final = (
+    (3, 16, 8, "loop_templates", "slots for launch templates"),
+    (3, 24, 8, "loop_sections", "sections that can loop, the last ones"),
+)
+
+
 def params(config: Config) -> tuple[tuple[WordField, int], ...]:
     """Return fields and values of PARAMS0 to PARAMS3; ``word`` is the register's number."""
     values = (
@@ -79,6 +98,7 @@ def params(config: Config) -> tuple[tuple[WordField, int], ...]:
         (3, 0, 8, "queue_depth", "unfinished launches of each priority, at most"),
         (3, 8, 4, "priority_bits", "priorities are numbered with so many bits"),
         (3, 12, 4, "launch_waits", "pairs that a launch may wait for"),
+        *(_LOOP_PARAMS if config.has_loops else ()),
     )
     return tuple(
         (WordField(name, word, low, width, meaning), int(getattr(config, name)))
@@ -135,17 +155,28 @@ class AddressedWord:
         byte = address * self.step & ~3
         section, offset = divmod(byte - SECTION_BASE, SECTION_BYTES)
         if 0 <= section < self.config.sections:
-            return _section_words().get(offset)
+            return _section_words(self.config).get(offset)
+        if place := find_template(self.config, byte):
+            return _template_words(self.config)[place[2]]
         return _register_words(self.config).get(byte)
 
 
-@lru_cache(maxsize=1)
-def _section_words() -> dict[int, Word]:
+@lru_cache(maxsize=8)
+def _section_words(config: Config) -> dict[int, Word]:
     """Return a section's words by their offset; T0 with its fields, the same in every command."""
-    words = {word.name: word for word in SECTION_WORDS}
-    first = words["T0"]
-    words["T0"] = dataclasses.replace(first, fields=command_words(Config()).fields)
+    words = {word.name: word for word in section_words(config)}
+    words["T0"] = dataclasses.replace(words["T0"], fields=command_words(config).fields)
     return {word.offset: word for word in words.values()}
+
+
+@lru_cache(maxsize=8)
+def _template_words(config: Config) -> dict[int, Word]:
+    """Return a template's words by their number."""
+    layout = template_words(config)
+    return {
+        number: Word(f"T{number}", 4 * number, "wo", "a template's word", layout.in_word(number))
+        for number in template_numbers(config)
+    }
 
 
 @lru_cache(maxsize=8)
@@ -270,7 +301,10 @@ def _streams_and_units(config: Config) -> tuple[Word, ...]:
     first = bits("first", 0, 8, "one position")
     second = bits("second", 8, 8, "the other position")
     swap = Word("ORDER_SWAP", 0x074, "wo", "swaps two SMs' turns", (first, second), acts=True)
+    loops = bits("sections", 0, config.sections, "bit s: stop the loop of section s")
+    stop = Word("LOOP_STOP", 0x150, "wo", "stops loops", (loops,), acts=True)
     return (
+        *((stop,) if config.has_loops else ()),
         Word("CLEAR_STREAM", 0x070, "wo", "clears a broken stream", (stream,), acts=True),
         *((swap,) if config.has_order_table else ()),
         Word(

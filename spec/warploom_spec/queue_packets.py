@@ -53,7 +53,20 @@ def _waits(config: Config) -> tuple[Field, ...]:
             Field(f"wait{k}_stream", config.stream_bits, f"stream that pair {k} waits for"),
             Field(f"wait{k}_count", WAIT_BITS, f"count that pair {k} waits for, low bits"),
         ]
+        if config.has_loops:
+            meaning = f"1: pair {k} waits for the launch that is so many before the latest"
+            fields.append(Field(f"wait{k}_relative", 1, meaning))
     return tuple(fields)
+
+
+def _of_loops(config: Config) -> tuple[Field, ...]:
+    """Return what a launch carries where there are loops."""
+    if not config.has_loops:
+        return ()
+    return (
+        Field("loop", config.loop_sections.bit_length(), "0, or its loop's number + 1"),
+        Field("quiet", 1, "1: leaves a record only if it does not finish"),
+    )
 
 
 def _with_mode(fields: tuple[Field, ...]) -> tuple[Field, ...]:
@@ -67,13 +80,14 @@ def _with_mode(fields: tuple[Field, ...]) -> tuple[Field, ...]:
 def queued_launch(config: Config) -> Packet:
     """One kernel launch as the host gives it, with all modes and its waits."""
     descriptor = _with_mode(layouts.launch_descriptor(config).fields)
-    return Packet("queued_launch", (*descriptor, *_waits(config)))
+    return Packet("queued_launch", (*descriptor, *_waits(config), *_of_loops(config)))
 
 
 def queue_launch(config: Config) -> Packet:
     """A pulse: a launch leaves LaunchCheck in this cycle, with its waits."""
     checked = _with_mode(layouts.checked_launch(config).fields)
-    return Packet("queue_launch", (_valid(), *checked, *_waits(config)))
+    beside = (*_waits(config), *_of_loops(config))
+    return Packet("queue_launch", (_valid(), *checked, *beside))
 
 
 def queue_answer(config: Config) -> Packet:
@@ -148,18 +162,30 @@ def final_record(config: Config) -> Packet:
 
 
 def final_record_words(config: Config) -> WordLayout:
-    """The words in which a host reads a final record; fields have the packet's names."""
+    """The words in which a host reads a final record; fields have the packet's names.
+
+    Where there are loops word 3 of a launch's record has the launch's number in its stream, its low
+    bits, where a PREEMPT's has the launches killed.
+    """
+    numbered = {"word3": _NUMBERED} if config.has_loops else {}
     return WordLayout(
         "final_record",
         FINAL_RECORD_WORDS,
         tuple(
-            WordField(field.name, *_RECORD_BITS[field.name], field.bits, field.meaning, field.names)
+            WordField(
+                field.name,
+                *_RECORD_BITS[field.name],
+                field.bits,
+                numbered.get(field.name, field.meaning),
+                field.names,
+            )
             for field in final_record(config).fields
             if field.name in _RECORD_BITS
         ),
     )
 
 
+_NUMBERED: Final = "launch's number [15:0]; of a PREEMPT killed [15:0], drained [31:16]"
 #: Word and lowest bit of each field of a final record.
 _RECORD_BITS: Final = {
     "ticket": (0, 0),

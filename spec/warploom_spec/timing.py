@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from warploom_spec.config import Config
+from warploom_spec.host_map import template_numbers
 from warploom_spec.resident_limits import in_groups
 
 
@@ -103,8 +104,33 @@ class Timing:
     offer_queue: int = _of("OfferQueue: ``offer`` to ``first``, if no block waits.")
     block_start: int = _of("BlockAtATime: ``offer`` to ``start``.")
     block_end: int = _of("BlockAtATime: ``done`` or a kill to the report.")
+    loop_handed: int = _of(
+        "Mailbox: a LOOP's judgement to ``begin``; an answer of a loop's launch to ``answers``."
+    )
+    loop_decide: int = _of("LoopExpander: choice of a loop to the cycle in which its look decides.")
+    loop_pipe: int = _of("LoopExpander: a word enters the pipe to ``step``, if no step stands.")
+    loop_sweep: int = _of("LoopExpander: cycles after a reset in which no loop is looked at.")
+    loop_words: int = _of("LoopExpander: cycles of a launch's words, T11 included.")
     stall_counter_bits: int = _of("Widths of those counters.", default=32)
     error_counter_bits: int = _of("Widths of those counters.", default=16)
+
+    def loop_launch_interval(self, words: int, answer: int) -> int:
+        """One loop alone: launch to launch, with words written and cycles to the answer."""
+        return words + answer + self.loop_decide + self.loop_pipe + self.loop_handed + 4
+
+    @property
+    def loop_launch_interval_of_any(self) -> int:
+        """LoopExpander: launch to launch, several loops, whatever LaunchPath takes."""
+        return self.loop_words + self.loop_decide + 2
+
+    def loop_doorbell_to_launch(self, templates: int) -> int:
+        """LOOP's doorbell commits to its first launch at ``launch``, nothing else under way."""
+        looks = 2 * self.loop_decide + templates
+        return 1 + self.loop_handed + looks + self.loop_words + self.loop_pipe + 4
+
+    def loop_end_to_doorbell(self, templates: int) -> int:
+        """Last ``loop_end`` to the first cycle with doorbell 0, at most; 2 less at least."""
+        return templates + 2 * self.loop_decide + self.loop_pipe + 4
 
     @property
     def index_miss(self) -> int:
@@ -182,6 +208,12 @@ def timing(config: Config) -> Timing:
         resident_fetch=2,
         resident_stall=2,
         **_resident_stages(config),
+        loop_handed=1,
+        loop_decide=2,
+        loop_pipe=3,
+        # Four slots a cycle.
+        loop_sweep=config.loop_templates // 4,
+        loop_words=len(template_numbers(config)),
         ranges=5,
         ranges_cell=2,
         ranges_freed=2,

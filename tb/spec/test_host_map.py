@@ -36,15 +36,16 @@ def test_codes_literal_and_apart_from_the_others():
     names = " ".join(code.name for code in HostError)
     assert names == (
         "OK BAD_OPCODE NO_UNIT DISCONNECTED CORE_MISSING BAD_SPLIT CORE_FAILED CORE_TIMEOUT RESET"
-        " FIELD_RANGE"
+        " FIELD_RANGE NO_LOOP TEMPLATE_BUSY LAUNCH_FAILED LOOP_STOPPED"
     )
-    assert [int(code) for code in HostError] == [0, *range(48, 57)]
+    assert [int(code) for code in HostError] == [0, *range(48, 61)]
     assert HOST_EXPLANATIONS.keys() == set(HostError)
     assert all(0 <= code < 1 << HOST_CODE_BITS for code in HostError)
     assert [(code.name, int(code)) for code in Opcode] == [
         ("NOP", 0),
         ("RUN", 1),
         ("LAUNCH", 2),
+        ("LOOP", 4),
         ("PREEMPT", 5),
         ("RESUME", 6),
         ("ABORT", 7),

@@ -218,6 +218,9 @@ TIMINGS = {
     "resident_kill": 1,
     "resident_fetch": 2,
     "resident_stall": 2,
+    "loop_handed": 1,
+    "loop_decide": 2,
+    "loop_pipe": 3,
     "ranges": 5,
     "ranges_cell": 2,
     "ranges_freed": 2,
@@ -230,6 +233,7 @@ TIMINGS = {
     "error_counter_bits": 16,
 }
 BOOT = {"tiny": 4, "default": 32, "large": 32}
+LOOP_WORDS = {"tiny": 16, "default": 22, "large": 22}
 RESIDENT_BOOT = {"tiny": 25, "default": 265, "large": 4233}
 #: BlockDispatcher's, flat and in groups.
 FLAT = {
@@ -258,6 +262,8 @@ def test_latencies_literal_numbers(name: str) -> None:
         "boot": BOOT[name],
         "resident_boot": RESIDENT_BOOT[name],
         "soft_reset_limit": SOFT_RESET_LIMIT[name],
+        "loop_words": LOOP_WORDS[name],
+        "loop_sweep": 0,
         **(IN_GROUPS if name == "large" else FLAT),
     }
     assert dataclasses.asdict(found) == {**TIMINGS, **own}

@@ -283,12 +283,14 @@ class Mailbox:
             return Verdict(HostError.DISCONNECTED)
         if opcode is None or (opcode in LAUNCH_COMMANDS and not self._launches):
             return Verdict(HostError.BAD_OPCODE)
+        if opcode is Opcode.LOOP and not self._config.has_loops:
+            return Verdict(HostError.BAD_OPCODE)
         if opcode in UNIT_COMMANDS and not has_unit:
             return Verdict(HostError.NO_UNIT)
         match opcode:
             case Opcode.NOP | Opcode.DISCONNECT:
                 return Verdict(HostError.OK)
-            case Opcode.ABORT:
+            case Opcode.ABORT | Opcode.LOOP:
                 return None
             case Opcode.LAUNCH:
                 word = self._too_large(number)

@@ -19,6 +19,7 @@ from warploom_spec.host_commands import (
     UNIT_COMMANDS,
     WAIT_WORDS,
     Opcode,
+    known_commands,
     launch_words,
     mask_words,
     run_words,
@@ -103,7 +104,7 @@ class Verdict(wiring.Component):
         unit_selected = self.serving[: config.units]
         is_opcode = {
             opcode: before(m, f"is_{opcode.name.lower()}", run.opcode == int(opcode))
-            for opcode in Opcode
+            for opcode in known_commands(config)
         }
         too_many, any_part = self._count_parts(m, run)
         is_run = is_opcode[Opcode.RUN]
@@ -111,13 +112,15 @@ class Verdict(wiring.Component):
         too_large: Value = C(0, 1)
         argument: Value = C(0, 1)
         if self._has_launches:
-            to_launch_path = reduce(or_, (is_opcode[opcode] for opcode in LAUNCH_COMMANDS))
+            to_launch_path = reduce(
+                or_, (hit for opcode, hit in is_opcode.items() if opcode in LAUNCH_COMMANDS)
+            )
             wrong_field, argument = self._too_large(m)
             is_command = Cat(is_opcode[opcode] for opcode in STREAM_COMMANDS).any()
             out_of_range = is_command & self._wrong_mask(m)
             too_large = (is_opcode[Opcode.LAUNCH] & wrong_field) | out_of_range
             argument = Mux(is_command, _MASK_WORD, argument)
-        here = (is_opcode[opcode] for opcode in Opcode if opcode not in LAUNCH_COMMANDS)
+        here = (hit for opcode, hit in is_opcode.items() if opcode not in LAUNCH_COMMANDS)
         known = reduce(or_, here) | to_launch_path
         needs_unit = reduce(or_, (is_opcode[opcode] for opcode in UNIT_COMMANDS))
         # As it is in the cycle of the judgement: no command of this section is judged now.
@@ -131,7 +134,7 @@ class Verdict(wiring.Component):
         def own(opcode: Opcode) -> tuple[tuple[Value, HostError], ...]:
             """Return what refuses this command beside what refuses any."""
             match opcode:
-                case Opcode.NOP | Opcode.ABORT | Opcode.DISCONNECT:
+                case Opcode.NOP | Opcode.ABORT | Opcode.DISCONNECT | Opcode.LOOP:
                     return ()
                 case Opcode.RUN:
                     return (
@@ -150,7 +153,7 @@ class Verdict(wiring.Component):
             (disconnected, HostError.DISCONNECTED),
             (~known, HostError.BAD_OPCODE),
             (needs_unit & ~unit_selected.any(), HostError.NO_UNIT),
-            *(refusal for opcode in Opcode for refusal in own(opcode)),
+            *(refusal for opcode in is_opcode for refusal in own(opcode)),
         )
         refused = Signal()
         code: Value = C(0, host_packets.HOST_CODE_BITS)
