@@ -12,6 +12,7 @@ _HISTORY: Final = (*_PACKED, "history_entries", "reference_bits", "step_from_hos
 _SM: Final = ("block_slots", "warp_slots", "register_units", "shared_units", "barriers")
 _CELLS: Final = ("register_cell", "shared_cell")
 _LAUNCH: Final = ("inline_args", "stream_bits", "priority_bits", "max_tables")
+_LOOPS: Final = ("loop_templates", "loop_sections")
 _DISPATCHER: Final = (
     "warp_size",
     "max_threads",
@@ -61,11 +62,13 @@ _QUEUE: Final = (
     "sm_kill",
     "queue_depth",
     "launch_waits",
+    *_LOOPS,
     "step_from_host",
 )
 _MAILBOX: Final = (
     *_LAUNCH,
     "launch_waits",
+    *_LOOPS,
     "index_memory_warps",
     "sections",
     "units",
@@ -86,7 +89,7 @@ PARAMETERS: Final[dict[str, tuple[str, ...]]] = {
     "grid_walker": ("grid_bits",),
     "block_dispatcher": _RESIDENTS,
     "kernel_queue": _QUEUE,
-    "record_queue": ("queue_depth",),
+    "record_queue": ("queue_depth", "loop_templates"),
     "launch_path": (*_HISTORY, *_DISPATCHER, *_QUEUE, *_CELLS),
     "bus_port": (),
     "mailbox": _MAILBOX,
@@ -106,6 +109,7 @@ _ONLY_WITH: Final = {
     "reference_bits": "makes_indices",
     "step_from_host": "makes_indices",
     "kill_timeout": "sm_kill",
+    "loop_sections": "has_loops",
 }
 
 
