@@ -44,10 +44,7 @@ class Opcode(IntEnum):
 #: Flag of RUN, bit 8 of word 0: the primary core takes no part itself.
 FLAG_SKIP_PRIMARY: Final = 1
 
-_FLAGS: Final = (
-    "RUN: bit 0: no part for the primary core; LAUNCH: bit k: pair k counts, bit 4 + k: it is "
-    "relative"
-)
+_FLAGS: Final = "RUN, 0: primary takes no part; LAUNCH, k: pair k counts, 4 + k: relative"
 
 _HEAD: Final = (
     WordField("opcode", 0, 0, 8, "the command", Opcode),

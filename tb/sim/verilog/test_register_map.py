@@ -135,6 +135,7 @@ def test_each_field_of_a_configuration_changes_the_crc():
         "register_cell": 2,
         "shared_cell": 2,
         "sm_kill": False,
+        "loop_templates": 4,
     }
     seen = {config_crc(Config())}
     for name, value in vars(Config()).items():
