@@ -6,7 +6,12 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from warploom_golden.deferral.calls import Answer, Group, Value, argument_value
+from warploom_golden.deferral.commands import Commands, to_commands
+from warploom_golden.deferral.kernel_store import KernelStore
 from warploom_golden.deferral.message import MessageError, decode, encode
+from warploom_golden.deferral.parameter_blocks import Memory
+from warploom_golden.deferral.refusal import Refusal
+from warploom_spec import Config
 
 #: A function of the back end: takes the arguments' values, returns an error code (0: ok), a result.
 Function = Callable[..., tuple[int, Value]]
@@ -71,6 +76,17 @@ class BackEnd:
         if not context.groups:
             return None
         return encode(run_group(context.groups.popleft(), context.functions))
+
+    def oldest_commands(
+        self, application: int, store: KernelStore, config: Config, memory: Memory
+    ) -> Commands | Refusal | None:
+        """Return an application's oldest group as the core's commands, or why it has none.
+
+        The group stays where it is. A refused one goes call by call (`run_next`). None: no group
+        waits. A damaged message is no group.
+        """
+        groups = self._contexts[application].groups
+        return to_commands(groups[0], store, config, memory) if groups else None
 
 
 def run_group(group: Group, functions: Mapping[str, Function]) -> Answer:
