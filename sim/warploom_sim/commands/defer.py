@@ -44,7 +44,8 @@ def defer(
     """Say what deferring the calls of a trace or a program would save.
 
     In a trace, repeated launches are folded into loops of at most 4, 16, 32 and 64 launches an
-    iteration. A trace holds no kernel arguments, so the figures are an upper bound.
+    iteration. A trace holds no kernel arguments, so the figures are an upper bound. A driver's
+    accesses at the mailbox are counted, with one made-up argument a launch; nothing is simulated.
 
     In a program (x86-64, as nvcc makes it, with its symbol table), each loop that holds CUDA calls
     is listed with its class, or with the reason why it must make its calls itself.
@@ -77,13 +78,14 @@ def defer(
 
 
 def _print_trace(figures: dict[str, Any]) -> None:
-    title = f"{figures['trace']}: {figures['launches']:,} launches, an upper bound"
+    said = "an upper bound; the mailbox's accesses are counted, not simulated"
+    title = f"{figures['trace']}: {figures['launches']:,} launches, {said}"
     table = Table("", *(_row_name(row) for row in figures["rows"]), title=title)
     for column in table.columns[1:]:
         column.justify = "right"
     for name in figures["rows"][0]:
         if name != "templates":
-            cells = (f"{row[name]:,}" for row in figures["rows"])
+            cells = ("-" if row[name] is None else f"{row[name]:,}" for row in figures["rows"])
             table.add_row(name.replace("_", " "), *cells)
     for column in table.columns:
         column.no_wrap = True

@@ -9,14 +9,20 @@ import click
 from warploom_golden.deferral.calls import Answer, Call, Constant, Group
 from warploom_golden.deferral.folding import Run, fold
 from warploom_golden.deferral.link import Link
-from warploom_golden.deferral.mailbox_cost import mailbox_cost
 from warploom_golden.deferral.message import encode
+from warploom_golden.deferral.trace_loops import TraceLaunch, fold_trace, one_by_one
+from warploom_sim.methods.defer.folded_launches import trace_launches
 from warploom_sim.traces import trace_reader
 from warploom_sim.traces.gpus import Gpu
 from warploom_sim.traces.kernel_launch import KernelLaunch
+from warploom_sim.traces.trace_reader import Trace
+from warploom_spec import WarploomError, preset
 
 #: Templates of a loop that are tried, and the row of launches one by one.
 TEMPLATES: Final = (4, 16, 32, 64)
+#: The core at whose mailbox accesses are counted.
+PRESET: Final = "default"
+_WORD_BYTES: Final = 4
 
 
 def trace_figures(path: Path, link: Link | None = None, gpu: Gpu | None = None) -> dict[str, Any]:
@@ -34,19 +40,47 @@ def trace_figures(path: Path, link: Link | None = None, gpu: Gpu | None = None) 
     Returns
     -------
     dict
-        ``launches`` and ``templates``: a list of rows, the first with 0 templates (one by one).
+        ``launches`` and ``rows``: the first with 0 templates (one by one). Figures of the mailbox
+        are counted; no core is simulated.
     """
     trace = trace_reader.load(path, gpu=gpu.device if gpu else None)
     for said in trace.reading_notes():
         click.echo(said, err=True)
     launches = trace.launches
     keys = [_key(launch) for launch in launches]
+    at_core = _at_core(trace)
     rows = []
     for templates in (0, *TEMPLATES):
         runs = fold(keys, templates) if templates else [Run(n, 1, 1) for n in range(len(keys))]
-        rows.append({"templates": templates, **_row(launches, keys, runs, link or Link())})
+        row = _row(launches, runs, link or Link())
+        rows.append({"templates": templates, **row, **_mailbox_row(at_core, templates)})
     head = {"trace": path.name, **trace.times.counts(), "launches": len(launches)}
-    return {**head, "upper_bound": True, "rows": rows}
+    return {**head, "upper_bound": True, "mailbox": "counted", "rows": rows}
+
+
+def _at_core(trace: Trace) -> list[TraceLaunch]:
+    """Return the launches as the core gets them; none, with a note, if it does not take them."""
+    try:
+        return trace_launches(trace, preset(PRESET))
+    except WarploomError as error:
+        click.echo(f"no figures of the mailbox: {error}", err=True)
+        return []
+
+
+def _mailbox_row(launches: Sequence[TraceLaunch], templates: int) -> dict[str, Any]:
+    """Return the accesses of a driver that keeps words; all None without launches."""
+    names = ("loops", "templates", "transactions", "transactions_one_by_one")
+    values: tuple[int | float | None, ...] = (None,) * len(names)
+    if launches:
+        config = preset(PRESET)
+        folded = fold_trace(launches, templates, config)
+        single = one_by_one(folded, config)
+        values = (folded.loops, folded.templates, folded.transactions, single)
+    row: dict[str, Any] = {f"mailbox_{n}": v for n, v in zip(names, values, strict=True)}
+    total, each, bytes_ = row["mailbox_transactions"], None, None
+    if total is not None:
+        each, bytes_ = round(total / len(launches), 2), _WORD_BYTES * total
+    return row | {"mailbox_transactions_per_launch": each, "mailbox_bytes": bytes_}
 
 
 def _key(launch: KernelLaunch) -> tuple[Any, ...]:
@@ -62,32 +96,19 @@ def _key(launch: KernelLaunch) -> tuple[Any, ...]:
     )
 
 
-def _row(
-    launches: Sequence[KernelLaunch],
-    keys: Sequence[tuple[Any, ...]],
-    runs: list[Run],
-    link: Link,
-) -> dict[str, Any]:
-    numbers: dict[tuple[Any, ...], int] = {}
-    named = [numbers.setdefault(key, len(numbers)) for key in keys]
-    bodies = [tuple(named[run.first : run.first + run.body]) for run in runs]
+def _row(launches: Sequence[KernelLaunch], runs: list[Run], link: Link) -> dict[str, Any]:
     sizes = [size for run in runs for size in _message_sizes(launches, run)]
-    mailbox = mailbox_cost(runs, bodies)
     count = len(launches)
+    loops = [run for run in runs if run.count > 1]
     return {
         "commands": len(runs),
-        "loops": mailbox.loops,
-        "in_loops": sum(run.body * run.count for run in runs if run.count > 1),
+        "loops": len(loops),
+        "in_loops": sum(run.body * run.count for run in loops),
         "messages": len(sizes),
         "messages_per_launch": round(len(sizes) / count, 3),
         "bytes": sum(sizes),
         "bytes_per_launch": round(sum(sizes) / count, 1),
         "link_us": round(link.time_ns(sizes) / 1000, 1),
-        "mailbox_templates": mailbox.templates,
-        "mailbox_transactions": mailbox.transactions,
-        "mailbox_transactions_per_launch": round(mailbox.transactions / count, 2),
-        "mailbox_bytes": mailbox.bytes,
-        "mailbox_bytes_per_launch": round(mailbox.bytes / count, 1),
     }
 
 

@@ -1,0 +1,69 @@
+"""A recorded trace's launches with the keys by which they are folded, as the core gets them."""
+
+from collections import Counter
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Final
+
+from warploom_golden.deferral.trace_loops import TraceLaunch
+from warploom_sim.traces.kept_waits import KeptWaits, check_streams, keep_waits
+from warploom_sim.traces.trace_launches import make_launches
+from warploom_sim.traces.trace_reader import Trace
+from warploom_spec import Config, LaunchDescriptor
+from warploom_spec.host_commands import RESERVED_FIELD, WAIT_WORDS, Opcode
+
+#: Block lengths are the recorded ones times this.
+TIME_SCALE: Final = Fraction(1, 32)
+
+#: Fields that hold block length and load of an SM: those of the first launch with the key.
+_OF_FIRST: Final = ("arguments", "address_space")
+
+
+def trace_launches(trace: Trace, config: Config) -> list[TraceLaunch]:
+    """Return a trace's launches as they are folded.
+
+    ``code`` is a number for each kernel name, ``index_address`` one for each block shape. What a
+    launch waits for is a relative pair and part of the key. A launch that waits for more streams
+    than it has pairs is held by the host, and equals no other launch.
+
+    Raises
+    ------
+    WarploomError
+        If a launch is refused, or the trace has more streams than the core.
+    """
+    check_streams(trace.path, trace.launches, config)
+    made = make_launches(trace, config, TIME_SCALE, allocator="own")
+    waits = keep_waits(trace.waits, made, config.launch_waits)
+    pairs = _relative(made, waits)
+    codes: dict[str, int] = {}
+    known: dict[tuple[object, ...], TraceLaunch] = {}
+    result = []
+    for number, (recorded, launch) in enumerate(zip(trace.launches, made, strict=True)):
+        values = launch.values(config) | {"code": codes.setdefault(recorded.name, len(codes))}
+        fixed = [value for name, value in values.items() if name not in _OF_FIRST]
+        key = (*fixed, pairs[number], number if waits.held[number] else None)
+        if key not in known:
+            known[key] = TraceLaunch(key, values | _head(pairs[number]))
+        result.append(known[key])
+    return result
+
+
+def _relative(
+    launches: Sequence[LaunchDescriptor], waits: KeptWaits
+) -> list[tuple[tuple[int, int], ...]]:
+    """Return each launch's pairs as (stream, launches before the latest accepted one)."""
+    accepted: Counter[int] = Counter()
+    result = []
+    for launch, pairs in zip(launches, waits.pairs, strict=True):
+        result.append(tuple((stream, accepted[stream] - count) for stream, count in pairs))
+        accepted[launch.stream] += 1
+    return result
+
+
+def _head(pairs: Sequence[tuple[int, int]]) -> dict[str, int]:
+    """Return the fields of a quiet LAUNCH beside its descriptor's."""
+    fields = {"opcode": int(Opcode.LAUNCH), "parameter": 0, RESERVED_FIELD: 1}
+    fields["flags"] = sum(1 << k | 1 << 4 + k for k in range(len(pairs)))
+    for k, (stream, back) in enumerate([*pairs, *((0, 0),) * WAIT_WORDS][:WAIT_WORDS]):
+        fields |= {f"wait{k}_stream": stream, f"wait{k}_count": back}
+    return fields
