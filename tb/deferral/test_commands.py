@@ -1,6 +1,7 @@
 """`to_commands`: a LOOP launches what the group's own loop would, or a reason says why not."""
 
 import random
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -25,7 +26,7 @@ from warploom_golden.deferral.message import MessageError, encode
 from warploom_golden.deferral.refusal import Reason, Refusal
 from warploom_spec import preset
 
-CONFIG = preset("default")
+CONFIG = replace(preset("default"), loop_templates=64)
 
 
 def compare(seed, launches, count, streams):
@@ -42,7 +43,7 @@ def compare(seed, launches, count, streams):
     sent, pairs = {}, 0
     for one, other in zip(got, wanted, strict=True):
         assert one.call(made.store) == (other.kernel, other.values)
-        assert one.fields["reserved"] == 1
+        assert one.fields["quiet"] == 1
         awaited = {s: sent.get(s, 0) - 1 - back for s, back in one.pairs()}
         if other.iteration == 0:
             # What the iteration before would have recorded is a launch before the group here.

@@ -1,5 +1,7 @@
 """From a binary to the core's commands: a LOOP launches what the program called, call by call."""
 
+from dataclasses import replace
+
 import pytest
 
 from tb.deferral.expanded import Heap, launched
@@ -14,7 +16,7 @@ from warploom_golden.deferral.refusal import Reason
 from warploom_loops.elf_image import read_image
 from warploom_spec import preset
 
-CONFIG = preset("default")
+CONFIG = replace(preset("default"), loop_templates=64)
 CODE = 0x4000
 #: Why groups of the programs cannot become a LOOP, with all of a program's loops together.
 REASONS = {

@@ -2,6 +2,7 @@
 
 import random
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from warploom_spec import preset
 from warploom_spec.host_commands import launch_words
 
 ROOT = Path(__file__).parents[2]
-CONFIG = preset("default")
+CONFIG = replace(preset("default"), loop_templates=64)
 LAYOUT = launch_words(CONFIG)
 #: T0 to T10, and two words for each of four inline arguments.
 LAUNCH_WORDS = 11 + 8
@@ -25,7 +26,7 @@ LAUNCH_WORDS = 11 + 8
 
 def made(code, gx=1, **fields):
     values = dict.fromkeys(LAYOUT.by_name, 0)
-    values |= {"opcode": 2, "code": code, "gx": gx, "reserved": 1, **fields}
+    values |= {"opcode": 2, "code": code, "gx": gx, "quiet": 1, **fields}
     return TraceLaunch((code, gx, *sorted(fields.items())), values)
 
 

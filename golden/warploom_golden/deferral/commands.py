@@ -21,7 +21,7 @@ from warploom_golden.deferral.parameter_blocks import (
 )
 from warploom_golden.deferral.refusal import Reason, Refusal, RefusedGroupError
 from warploom_golden.deferral.relative_pairs import EVENT_RECORD, StreamOrder, handles
-from warploom_golden.deferral.templates import loop_words
+from warploom_golden.deferral.templates import make_loop
 from warploom_spec import Config
 
 _COUNT_BITS: Final = 32
@@ -95,7 +95,7 @@ def _commands(group: Group, store: KernelStore, config: Config, memory: Memory) 
     )
     streams = len({draft.descriptor.stream for draft in drafts})
     in_flight = min(max(streams + 1, _LEAST_IN_FLIGHT), max(config.queue_depth // 2, 1))
-    loop = loop_words(group.count, 0, len(templates) - 1, in_flight)
+    loop = make_loop(config, group.count, len(templates), in_flight)
     return Commands(templates, loop, blocks)
 
 

@@ -8,40 +8,35 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from warploom_golden.deferral.templates import (
-    CHANGES_WORD,
-    INLINE_FIELD,
-    WAIT_FLAG,
-    field_words,
-)
+from warploom_golden.deferral.templates import INLINE_FIELD, field_words
 from warploom_spec import Config
-from warploom_spec.host_commands import INLINE_WORD, TASK_WORDS, WAIT_WORDS
+from warploom_spec.host_commands import STEP_WORD, TASK_WORDS
+from warploom_spec.host_map import template_numbers
 from warploom_spec.queue_packets import FIRST_WAIT_WORD
 
 #: Accesses beside the words that differ. Of a LAUNCH: the doorbell, and the reads of ERROR and of
 #: RESULT1, its number in its stream. Of a LOOP: three words, the doorbell, ERROR and RESULT3.
 LAUNCH_ACCESSES: Final = 3
 LOOP_ACCESSES: Final = 6
+#: The flag that says whether pair 0 counts: its bit in word 0.
+_FIRST_FLAG: Final = 8
 
 
 def launch_places(words: Sequence[int], config: Config) -> tuple[int, ...]:
     """Return the numbers of the words that a LAUNCH is read from; a pair's only if it counts."""
-    waits = (k for k in range(WAIT_WORDS) if words[0] >> WAIT_FLAG + k & 1)
-    return (
-        *range(CHANGES_WORD),
-        *range(INLINE_WORD, INLINE_WORD + 2 * config.inline_args),
-        *(FIRST_WAIT_WORD + k for k in waits),
+    return tuple(
+        number
+        for number in template_numbers(config)
+        if number != STEP_WORD
+        and (number < FIRST_WAIT_WORD or words[0] >> _FIRST_FLAG + number - FIRST_WAIT_WORD & 1)
     )
 
 
 def template_places(words: Sequence[int], config: Config) -> tuple[int, ...]:
     """Return the numbers of the words that a template is read from."""
-    fields = (k for k in range(INLINE_FIELD + config.inline_args) if words[CHANGES_WORD] >> k & 1)
-    return (
-        *launch_places(words, config),
-        CHANGES_WORD,
-        *(TASK_WORDS + word for k in fields for word in field_words(k)),
-    )
+    fields = (k for k in range(INLINE_FIELD + config.inline_args) if words[STEP_WORD] >> k & 1)
+    steps = (TASK_WORDS + word for field in fields for word in field_words(field))
+    return *launch_places(words, config), STEP_WORD, *steps
 
 
 @dataclass

@@ -13,12 +13,10 @@ from warploom_golden.deferral.templates import (
     GRID_X,
     GRID_YZ,
     INLINE_FIELD,
-    RELATIVE_FLAG,
-    WAIT_FLAG,
-    template_words,
+    make_template,
+    quiet_launch,
 )
 from warploom_spec import Config, LaunchDescriptor, WarploomError
-from warploom_spec.host_commands import RESERVED_FIELD, WAIT_WORDS, Opcode
 
 #: Arguments of a launch before the kernel's own: grid, block, bytes of shared memory, stream.
 CONFIGURATION: Final = 8
@@ -79,12 +77,7 @@ class LaunchDraft:
         if block_step:
             steps[ARGUMENTS] = Linear(self.address, block_step)
         made = replace(self.descriptor, arguments=self.address, inline=tuple(map(_first, inline)))
-        flags = sum(1 << k | 1 << k + RELATIVE_FLAG - WAIT_FLAG for k in range(len(pairs)))
-        fields = {"opcode": int(Opcode.LAUNCH), "flags": flags, "parameter": 0}
-        for k, (stream, back) in enumerate([*pairs.items(), *((0, 0),) * WAIT_WORDS][:WAIT_WORDS]):
-            fields |= {f"wait{k}_stream": stream, f"wait{k}_count": back}
-        quiet = {RESERVED_FIELD: 1}
-        return template_words(config, fields | made.values(config) | quiet, steps)
+        return make_template(config, made.values(config) | quiet_launch(pairs), steps)
 
 
 def draft_of(

@@ -21,7 +21,7 @@ from warploom_golden.deferral.kept_words import (
 )
 from warploom_golden.deferral.loop_expansion import expand
 from warploom_golden.deferral.loop_rules import Rule
-from warploom_golden.deferral.templates import INLINE_FIELD, loop_words, template_words
+from warploom_golden.deferral.templates import INLINE_FIELD, make_loop, make_template
 from warploom_spec import Config
 
 Words = tuple[int, ...]
@@ -53,7 +53,7 @@ class TraceLaunch:
         rule: Rule = Linear(base, _STEP)
         if kernel % _ALTERNATES == _ALTERNATES - 1:
             rule = Alternate(base, base + _STEP)
-        return template_words(config, {**self.fields, "inline0": base}, {INLINE_FIELD: rule})
+        return make_template(config, {**self.fields, "inline0": base}, {INLINE_FIELD: rule})
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ class _Sender:
         transactions = 0
         for run in runs:
             body = tuple(map(self._template, self._launches[run.first : run.first + run.body]))
-            launched = list(expand(body, loop_words(run.count, 0, len(body) - 1, 0)))
+            launched = list(expand(body, make_loop(self._config, run.count, len(body))))
             seen += launched
             first, written = self._best_place(body) if run.count > 1 else (None, 0)
             singly, section = self._singly(launched)

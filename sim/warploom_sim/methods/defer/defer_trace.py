@@ -1,6 +1,7 @@
 """Deferred submission of a recorded trace: what its repeated launches would save, at most."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,7 +22,7 @@ from warploom_spec import WarploomError, preset
 #: Templates of a loop that are tried, and the row of launches one by one.
 TEMPLATES: Final = (4, 16, 32, 64)
 #: The core at whose mailbox accesses are counted.
-PRESET: Final = "default"
+CORE: Final = replace(preset("default"), loop_templates=max(TEMPLATES))
 _WORD_BYTES: Final = 4
 
 
@@ -61,7 +62,7 @@ def trace_figures(path: Path, link: Link | None = None, gpu: Gpu | None = None) 
 def _at_core(trace: Trace) -> list[TraceLaunch]:
     """Return the launches as the core gets them; none, with a note, if it does not take them."""
     try:
-        return trace_launches(trace, preset(PRESET))
+        return trace_launches(trace, CORE)
     except WarploomError as error:
         click.echo(f"no figures of the mailbox: {error}", err=True)
         return []
@@ -72,9 +73,8 @@ def _mailbox_row(launches: Sequence[TraceLaunch], templates: int) -> dict[str, A
     names = ("loops", "templates", "transactions", "transactions_one_by_one")
     values: tuple[int | float | None, ...] = (None,) * len(names)
     if launches:
-        config = preset(PRESET)
-        folded = fold_trace(launches, templates, config)
-        single = one_by_one(folded, config)
+        folded = fold_trace(launches, templates, CORE)
+        single = one_by_one(folded, CORE)
         values = (folded.loops, folded.templates, folded.transactions, single)
     row: dict[str, Any] = {f"mailbox_{n}": v for n, v in zip(names, values, strict=True)}
     total, each, bytes_ = row["mailbox_transactions"], None, None

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Final
 
+from warploom_golden.deferral.templates import quiet_launch
 from warploom_golden.deferral.trace_loops import TraceLaunch
 from warploom_sim.traces.kept_waits import KeptWaits, check_streams, keep_waits
 from warploom_sim.traces.trace_launches import make_launches
 from warploom_sim.traces.trace_reader import Trace
 from warploom_spec import Config, LaunchDescriptor
-from warploom_spec.host_commands import RESERVED_FIELD, WAIT_WORDS, Opcode
 
 #: Block lengths are the recorded ones times this.
 TIME_SCALE: Final = Fraction(1, 32)
@@ -43,7 +43,7 @@ def trace_launches(trace: Trace, config: Config) -> list[TraceLaunch]:
         fixed = [value for name, value in values.items() if name not in _OF_FIRST]
         key = (*fixed, pairs[number], number if waits.held[number] else None)
         if key not in known:
-            known[key] = TraceLaunch(key, values | _head(pairs[number]))
+            known[key] = TraceLaunch(key, values | quiet_launch(dict(pairs[number])))
         result.append(known[key])
     return result
 
@@ -58,12 +58,3 @@ def _relative(
         result.append(tuple((stream, accepted[stream] - count) for stream, count in pairs))
         accepted[launch.stream] += 1
     return result
-
-
-def _head(pairs: Sequence[tuple[int, int]]) -> dict[str, int]:
-    """Return the fields of a quiet LAUNCH beside its descriptor's."""
-    fields = {"opcode": int(Opcode.LAUNCH), "parameter": 0, RESERVED_FIELD: 1}
-    fields["flags"] = sum(1 << k | 1 << 4 + k for k in range(len(pairs)))
-    for k, (stream, back) in enumerate([*pairs, *((0, 0),) * WAIT_WORDS][:WAIT_WORDS]):
-        fields |= {f"wait{k}_stream": stream, f"wait{k}_count": back}
-    return fields
