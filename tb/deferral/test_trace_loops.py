@@ -18,6 +18,7 @@ from warploom_spec import preset
 from warploom_spec.host_commands import launch_words
 
 ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "deferral" / "loop_commands.md"
 CONFIG = replace(preset("default"), loop_templates=64)
 LAYOUT = launch_words(CONFIG)
 #: T0 to T10, and two words for each of four inline arguments.
@@ -139,15 +140,29 @@ def recording(name):
     return trace_reader.load(ROOT / "traces" / f"{name}.json.gz")
 
 
-@pytest.mark.parametrize(
-    ("name", "runs", "transactions", "bar"),
-    [("gpt2_generate", 148, 1974, 2500), ("llama_generate", 208, 3066, 4000)],
-)
-def test_the_recordings_take_as_many_accesses_as_the_page_says(name, runs, transactions, bar):
+#: Most accesses with 64 templates: the aim for these recordings.
+MOST = {"gpt2_generate": 2500, "llama_generate": 4000, "resnet50_infer": 2300}
+
+
+def page_rows():
+    """Return the rows of the page's table by the recording's name, numbers alone."""
+    rows = {}
+    for line in PAGE.read_text().splitlines():
+        name, *cells = (cell.strip() for cell in line.strip("|").split("|"))
+        if name in MOST:
+            rows[name] = [float(cell.replace(",", "")) for cell in cells]
+    return rows
+
+
+@pytest.mark.parametrize("name", MOST)
+def test_the_recordings_take_as_many_accesses_as_the_page_says(name):
     launches = trace_launches(recording(name), CONFIG)
     folded = fold_trace(launches, 64, CONFIG)
-    assert (len(folded.sent), folded.transactions) == (runs, transactions)
-    assert transactions < bar < one_by_one(folded, CONFIG)
+    single, taken = one_by_one(folded, CONFIG), folded.transactions
+    each = round(taken / len(launches), 2)
+    row = [len(launches), single, folded.loops, folded.templates, taken, each]
+    assert page_rows()[name] == row
+    assert taken < MOST[name] < single
     fields = ("code", "gx", "dx", "arguments", "index_address", "warp_registers", "shared")
     for words, launch in zip(folded.launches, launches, strict=True):
         seen = LAYOUT.unpack(words)
