@@ -223,9 +223,12 @@ def test_more_awaited_streams_than_pairs_are_refused():
     assert isinstance(commands(*calls[:6], launch()), Commands)
 
 
-def test_a_group_of_one_iteration_changes_nothing():
-    found = commands(launch(block=(Linear(8, 1, 4), 1, 1)), record(1, 0), wait(0x51, 1), count=1)
+def test_a_group_of_one_iteration_changes_nothing_and_waits_for_nothing_behind_it():
+    moving = launch(block=(Linear(8, 1, 4), 1, 1), stream=0x51)
+    calls = [moving, launch(), record(1, 0), wait(0x51, 1)]
+    found = commands(*calls, count=1)
     assert (found.templates[0][11], found.templates[0][0], found.loop[1]) == (0, 2, 1)
+    assert commands(launch(stream=0x51), *calls[1:], count=2).templates[0][0] == 2 | 0x11 << 8
 
 
 def test_a_count_beyond_32_bits_is_refused():
