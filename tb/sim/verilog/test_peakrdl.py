@@ -27,6 +27,7 @@ LITERAL = {
         "WARPLOOM_LAUNCH__T10__MODE_bm": "0xe00000",
         "WARPLOOM_LAUNCH__T31__WAIT3_COUNT_bm": "0xffff0000",
     },
+    "loop": {"WARPLOOM_LOOP__T2__IN_FLIGHT_bm": "0xff0000"},
     "mask": {"WARPLOOM_MASK__T0__OPCODE_bm": "0xff", "WARPLOOM_MASK__T1__MASK_bm": FULL},
     "abort": {"WARPLOOM_ABORT__T0__OPCODE_bm": "0xff", "WARPLOOM_ABORT__T1__TICKET_bm": FULL},
 }
