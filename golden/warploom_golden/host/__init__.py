@@ -4,6 +4,7 @@ from warploom_golden.host.bus_port import BusPort
 from warploom_golden.host.execution_unit import ExecutionUnit
 from warploom_golden.host.front_end import FrontEnd
 from warploom_golden.host.host_registers import HostRegisters
+from warploom_golden.host.loop_expander import LoopExpander
 from warploom_golden.host.mailbox import Mailbox
 from warploom_golden.host.task_units import TaskUnits
 
@@ -12,6 +13,7 @@ __all__ = [
     "ExecutionUnit",
     "FrontEnd",
     "HostRegisters",
+    "LoopExpander",
     "Mailbox",
     "TaskUnits",
 ]
