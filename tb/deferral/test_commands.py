@@ -261,3 +261,16 @@ def test_a_damaged_message_never_becomes_commands(monkeypatch, seed):
     end.receive(1, message)
     assert end.oldest_commands(1, STORE, CONFIG, Heap()) == commands(launch(), record(1, 0))
     assert asked == [sent]
+
+
+def test_the_oldest_group_comes_first_and_stays_until_it_is_run():
+    end = back_end.BackEnd()
+    end.open(1, {})
+    for sequence, count in enumerate((3, 5)):
+        end.receive(1, encode(Group(1, sequence, 3, 0, 1, count, (launch(),))))
+    for count in (3, 5):
+        for _ in range(2):
+            found = end.oldest_commands(1, STORE, CONFIG, Heap())
+            assert found == commands(launch(), count=count)
+        end.run_next(1)
+    assert end.oldest_commands(1, STORE, CONFIG, Heap()) is None

@@ -1,5 +1,6 @@
 """``warploom defer TRACE``: figures of folded launches."""
 
+import gzip
 import json
 from pathlib import Path
 
@@ -43,6 +44,23 @@ def test_the_figures_of_a_recording(tmp_path):
     assert sixteen["bytes"] < rows[0]["bytes"] / 2
     assert sixteen["link_us"] == round((150 * 5000 + sixteen["bytes"] * 0.1) / 1000, 1)
     assert "an upper bound" in done.output
+
+
+def test_a_trace_that_the_core_does_not_take_has_no_figures_of_the_mailbox(tmp_path):
+    """17 streams: messages are counted as ever, accesses are not."""
+    trace = json.loads(gzip.decompress((ROOT / "traces" / "resnet50_infer.json.gz").read_bytes()))
+    kernels = [event for event in trace["traceEvents"] if event.get("cat") == "kernel"]
+    for number, event in enumerate(kernels):
+        event["args"]["stream"] = number % 17
+    changed, file = tmp_path / "t.json", tmp_path / "f.json"
+    changed.write_text(json.dumps(trace))
+    done = defer(changed, "--json", file)
+    assert done.exit_code == 0, done.output
+    assert "no figures of the mailbox: " in done.stderr and "17 streams; legal" in done.stderr
+    for row in json.loads(file.read_text())["rows"]:
+        assert row["messages"] > 0
+        mailbox = {value for name, value in row.items() if name.startswith("mailbox")}
+        assert mailbox == {None}
 
 
 @pytest.mark.parametrize(
