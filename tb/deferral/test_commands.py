@@ -65,7 +65,7 @@ def test_random_groups_hold_pairs(seed):
 
 
 @pytest.mark.thorough
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.integers(0, 2**32), st.integers(1, 64), st.integers(1, 50), st.integers(1, 4))
 def test_a_loop_launches_what_the_groups_own_loop_would_at_full_length(
     seed, launches, count, streams
