@@ -46,17 +46,36 @@ def test_the_figures_of_a_recording(tmp_path):
     assert "an upper bound" in done.output
 
 
-def test_a_trace_that_the_core_does_not_take_has_no_figures_of_the_mailbox(tmp_path):
-    """17 streams: messages are counted as ever, accesses are not."""
-    trace = json.loads(gzip.decompress((ROOT / "traces" / "resnet50_infer.json.gz").read_bytes()))
-    kernels = [event for event in trace["traceEvents"] if event.get("cat") == "kernel"]
+def spread(kernels):
     for number, event in enumerate(kernels):
         event["args"]["stream"] = number % 17
+
+
+def enlarge(kernels):
+    kernels[5]["args"]["grid"] = [1, 70_000, 1]
+
+
+def empty(kernels):
+    kernels[5]["args"]["grid"] = [0, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (spread, "17 streams; legal"),
+        (enlarge, "legal: 0 to 65535"),
+        (empty, "the core refuses it: GRID_ZERO"),
+    ],
+)
+def test_a_trace_that_the_core_does_not_take_has_no_figures_of_the_mailbox(change, said, tmp_path):
+    """Messages are counted as ever, accesses are not."""
+    trace = json.loads(gzip.decompress((ROOT / "traces" / "resnet50_infer.json.gz").read_bytes()))
+    change([event for event in trace["traceEvents"] if event.get("cat") == "kernel"])
     changed, file = tmp_path / "t.json", tmp_path / "f.json"
     changed.write_text(json.dumps(trace))
     done = defer(changed, "--json", file)
     assert done.exit_code == 0, done.output
-    assert "no figures of the mailbox: " in done.stderr and "17 streams; legal" in done.stderr
+    assert "no figures of the mailbox: " in done.stderr and said in done.stderr
     for row in json.loads(file.read_text())["rows"]:
         assert row["messages"] > 0
         mailbox = {value for name, value in row.items() if name.startswith("mailbox")}

@@ -7,10 +7,11 @@ from typing import Final
 
 from warploom_golden.deferral.templates import quiet_launch
 from warploom_golden.deferral.trace_loops import TraceLaunch
+from warploom_golden.replay.refusal import judge
 from warploom_sim.traces.kept_waits import KeptWaits, check_streams, keep_waits
 from warploom_sim.traces.trace_launches import make_launches
 from warploom_sim.traces.trace_reader import Trace
-from warploom_spec import Config, LaunchDescriptor
+from warploom_spec import Config, ErrorCode, LaunchDescriptor
 
 #: Block lengths are the recorded ones times this.
 TIME_SCALE: Final = Fraction(1, 32)
@@ -33,6 +34,7 @@ def trace_launches(trace: Trace, config: Config) -> list[TraceLaunch]:
     """
     check_streams(trace.path, trace.launches, config)
     made = make_launches(trace, config, TIME_SCALE, allocator="own")
+    _refuse(trace, made, config)
     waits = keep_waits(trace.waits, made, config.launch_waits)
     pairs = _relative(made, waits)
     codes: dict[str, int] = {}
@@ -46,6 +48,15 @@ def trace_launches(trace: Trace, config: Config) -> list[TraceLaunch]:
             known[key] = TraceLaunch(key, values | quiet_launch(dict(pairs[number])))
         result.append(known[key])
     return result
+
+
+def _refuse(trace: Trace, launches: Sequence[LaunchDescriptor], config: Config) -> None:
+    """Refuse a trace with a launch that LaunchCheck refuses: it would stop its LOOP."""
+    for recorded, launch in zip(trace.launches, launches, strict=True):
+        code, argument = judge(launch, config)
+        if code:
+            said = f"the core refuses it: {ErrorCode(code).name}, argument {argument}"
+            raise trace.place(recorded).refuse(said)
 
 
 def _relative(
