@@ -5,12 +5,13 @@ import pytest
 from tb.support.deep_values import deep_but
 from tb.support.hard_cases import run_until
 from tb.support.kernel_queue_cases import MOODS, queue_case
-from tb.support.kernel_queue_ledger import EVENTS, INDICES
+from tb.support.kernel_queue_ledger import EVENTS, EVENTS_WITH_LOOPS, INDICES
 from tb.support.planted import plant
 from tb.support.seeded_faults import KERNEL_QUEUE
 from warploom_sim.cosim.lockstep import LockstepError, run
 
 SMALL = "tiny,stream_bits=2"
+LOOPS = f"{SMALL},loop_templates=8"
 #: Machines that are odd in one respect each, and what can not happen there.
 ODD = {
     "tiny": (),
@@ -20,12 +21,17 @@ ODD = {
     "tiny,stream_bits=1,launch_waits=4,sm_kill=False": ("kills", "watched killed"),
     "tiny,stream_bits=2,queue_depth=64,priority_bits=1": (),
     "tiny,stream_bits=3,index_memory_warps=0": INDICES,
+    LOOPS: (),
+    "tiny,stream_bits=3,launch_waits=4,loop_templates=4,loop_sections=1,queue_depth=1": (
+        "failed STREAM_BROKEN",
+    ),
 }
 #: The odd machine on which everything happens soonest.
-SOON = ("tiny,stream_bits=3,launch_waits=1,queue_depth=1",)
+SOON = ("tiny,stream_bits=3,launch_waits=1,queue_depth=1", LOOPS)
 #: The first numbers with which tickets and counts wrap soon.
 WRAPS = {"first_ticket": (1 << 32) - 7, "first_count": (1 << 32) - 3}
 FEW = "accepted", "starts", "finished", "kills", "PREEMPT OK", "stops"
+FEW_OF_LOOPS = (*FEW, "loop_end finished", "quiet finished", "quiet with a record", "relative")
 
 
 def cases(config, seed, cycles, moods=tuple(MOODS), **first):
@@ -38,13 +44,15 @@ def equal(config, seed, cycles, simulator="amaranth", happens=EVENTS, moods=tupl
     run_until(happens, lambda n: cases(config, seed + n, cycles, moods), simulator)
 
 
-def test_equals_its_model_on_amaranth(seed):
-    equal(SMALL, seed, 300, happens=FEW, moods=("usual", "crowded"))
+@pytest.mark.parametrize(("config", "happens"), [(SMALL, FEW), (LOOPS, FEW_OF_LOOPS)])
+def test_equals_its_model_on_amaranth(config, happens, seed):
+    equal(config, seed, 300, happens=happens, moods=("usual", "crowded"))
 
 
 @pytest.mark.parametrize("config", deep_but([], ODD, thorough=SOON))
 def test_odd_machines_equal_their_model(config, seed):
-    happens = [event for event in EVENTS if event not in ODD[config]]
+    every = EVENTS_WITH_LOOPS if "loop_templates" in config else EVENTS
+    happens = [event for event in every if event not in ODD[config]]
     equal(config, seed, 1200, happens=happens)
 
 

@@ -7,9 +7,16 @@ import pytest
 from tb.support.dispatch_configs import config_of
 from tb.support.kernel_queue_ledger import QueueLedger
 from tb.support.kernel_queue_traffic import Mood, QueueTraffic
+from tb.support.loop_books import LOOP_EVENTS
+from tb.support.planted import plant
+from warploom_dev.rewrite import Rewrite
 from warploom_golden.launch import KernelQueue
+from warploom_golden.launch.queue_parts import events
+from warploom_golden.launch.queue_parts.packing import Packets
+from warploom_golden.launch.queue_parts.rows import Launch
 
 WRAPS = {"first_ticket": (1 << 32) - 20, "first_count": (1 << 32) - 4}
+LOOPS = "tiny,stream_bits=2,loop_templates=8"
 #: Cycles within which everything must have ended when nothing new comes.
 WIND_UP = 20_000
 
@@ -43,15 +50,8 @@ class World:
         raise AssertionError("it hangs")
 
 
-@pytest.mark.rule("kernel_queue", 4, 7, 14, 16, 17, 18, 21, 23, 25, 26, 27, 31)
-@pytest.mark.parametrize(
-    ("text", "first"),
-    [("tiny", {}), ("tiny", WRAPS), ("tiny,stream_bits=2,launch_waits=4,sm_kill=False", {})],
-    ids=["tiny", "wraps", "four_streams"],
-)
-def test_each_ticket_has_one_record_and_everything_ends(text, first, seed):
+def live(world):
     """Launches, waits, all modes, aborts, preemption, time-outs, faults, a soft reset."""
-    world = World(text, seed, **first)
     world.run(1500)
     world.wind_up()
     world.run(500)
@@ -60,6 +60,67 @@ def test_each_ticket_has_one_record_and_everything_ends(text, first, seed):
     world.traffic.lose_all(300)
     world.run(100)
     world.wind_up()
+    assert all(launch.recorded for launch in world.ledger.launches.values())
+
+
+@pytest.mark.rule("kernel_queue", 4, 7, 14, 16, 17, 18, 21, 23, 25, 26, 27, 31)
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        ("tiny", {}),
+        ("tiny", WRAPS),
+        ("tiny,stream_bits=2,launch_waits=4,sm_kill=False", {}),
+        (LOOPS, WRAPS),
+    ],
+    ids=["tiny", "wraps", "four_streams", "loops"],
+)
+def test_each_ticket_has_one_record_and_everything_ends(text, first, seed):
+    world = World(text, seed, **first)
+    live(world)
     seen = world.ledger.seen
     assert seen["restarts"] and seen["refused RESET"] and seen["finished"]
-    assert all(launch.recorded for launch in world.ledger.launches.values())
+    assert text != LOOPS or all(seen[name] for name in LOOP_EVENTS[:3])
+
+
+TOLD = "parts.pulses.loop_end = parts.packets.loop_end(launch.loop - 1, finished=finished)"
+#: A wrong rule of the model each, and what the ledger says of it.
+WRONG = {
+    "a quiet launch's place is lost": (
+        Rewrite(events, "_make_record", "parts.kept.places += 1", "pass"),
+        "records_left beside",
+    ),
+    "a quiet launch has a record": (
+        Rewrite(events, "_make_record", "launch.quiet and finished", "False"),
+        "has two records|records_left beside",
+    ),
+    "a quiet launch never has one": (
+        Rewrite(events, "_make_record", "launch.quiet and finished", "launch.quiet"),
+        "records_left beside",
+    ),
+    "a launch that does not finish is not told of": (
+        Rewrite(events, "_make_record", TOLD, f"if finished:\n {TOLD}"),
+        "no loop_end of",
+    ),
+    "a loop's launch that ends is told of as finished": (
+        Rewrite(events, "_make_record", TOLD, TOLD.replace("=finished", "=True")),
+        "a wrong end",
+    ),
+    "a record has the number of the launch before": (
+        Rewrite(Packets, "record", "launch.number", "(launch.number - 1)"),
+        "another number",
+    ),
+    "a relative pair is one further back": (
+        Rewrite(Launch, "pair", "rows[stream].accepted", "(rows[stream].accepted - 1)"),
+        "did not wait|what is ahead",
+    ),
+}
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("wrong", WRONG)
+def test_the_ledger_finds_a_wrong_rule_of_loops(wrong, seed, monkeypatch):
+    change, says = WRONG[wrong]
+    plant(monkeypatch, [change])
+    with pytest.raises(AssertionError, match=says):
+        for number in range(8):
+            live(World(LOOPS, f"{seed}/{number}"))

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 from tb.support.dispatch_configs import Observers, config_of
-from tb.support.kernel_queue_ledger import EVENTS, QueueLedger
+from tb.support.kernel_queue_ledger import EVENTS, EVENTS_WITH_LOOPS, QueueLedger
 from tb.support.kernel_queue_traffic import Mood, QueueTraffic
 from warploom.launch.kernel_queue import KernelQueue
 from warploom_golden.launch import KernelQueue as Model
@@ -51,7 +51,8 @@ class QueueObserver:
 
     def __init__(self, config: Config):
         self._config = config
-        self._seen = Counter(dict.fromkeys(EVENTS, 0))
+        names = EVENTS_WITH_LOOPS if config.has_loops else EVENTS
+        self._seen = Counter(dict.fromkeys(names, 0))
         self.reset()
 
     def see(self, cycle: int, inputs: Mapping[str, int], outputs: Mapping[str, int]) -> None:

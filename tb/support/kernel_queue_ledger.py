@@ -4,6 +4,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from tb.support.loop_books import LOOP_EVENTS, LoopBooks
 from tb.support.queue_pulses import queue_pulses
 from warploom_spec import Config, queue_packets, resident_packets
 from warploom_spec.errors import ErrorCode, Fate
@@ -41,6 +42,8 @@ EVENTS = (
     *("accepted", "refused for itself", "starts", "kills", "restarts", "stops"),
     *(*REFUSALS, *FATES, *ABORTS, *COMMANDS, *PREEMPTED, *INDICES),
 )
+#: What a run shows where there are loops.
+EVENTS_WITH_LOOPS = (*EVENTS, *LOOP_EVENTS)
 
 
 @dataclass(eq=False)
@@ -70,6 +73,33 @@ class Entered:
     recorded: bool = False
     since: int | None = None
     end: dict[str, int] = field(default_factory=dict)
+
+
+class Places:
+    """Free places for records: none is lost, and none comes back twice.
+
+    Parameters
+    ----------
+    places : int
+        All of them.
+    """
+
+    def __init__(self, places: int):
+        self._free = places
+        self._change = 0
+        self._first = True
+
+    def move(self, change: int) -> None:
+        """Say in a cycle what an event of the cycle before gave back, or took."""
+        self._change += change
+
+    def see(self, inputs: Values, outputs: Values) -> None:
+        """Judge a cycle of which all events were said."""
+        two = self._free >= 2 and not self._first
+        assert outputs["records_left"] == two, f"records_left beside {self._free} places"
+        self._free += self._change
+        self._change = inputs["record_taken"] - (inputs["sent"] & 1)
+        self._first = False
 
 
 class QueueLedger:
@@ -111,6 +141,7 @@ class QueueLedger:
         self._checked = resident_packets.resident_launch(config)
         self._layout = queue_packets.final_record_words(config)
         self._words: dict[int, int] = {}
+        self._aborting = 0
         self._beside: list[Entered] = []
         self._asked: deque[tuple[Values, int]] = deque()
         self._commanded: Values = {}
@@ -119,6 +150,8 @@ class QueueLedger:
         self.seen = Counter(dict.fromkeys(EVENTS, 0)) if seen is None else seen
         self.launches: dict[int, Entered] = {}
         self._now = -1
+        self._loops = LoopBooks(config, self.seen)
+        self._places = Places(config.records)
         self._restart()
 
     def _restart(self) -> None:
@@ -135,9 +168,13 @@ class QueueLedger:
         for name, (note, packet) in self._pulses.items():
             if outputs[name]:
                 note(inputs["clock"], packet.unpack(outputs[name]))  # type: ignore[attr-defined]
+        self._loops.see(outputs)
+        self._places.see(inputs, outputs)
         if inputs["checked__valid"] and outputs["checked__ready"]:
             fields = self._checked.unpack(inputs["checked__payload"])
             self._asked.append((fields, inputs["clock"]))
+        if inputs["abort__valid"]:
+            self._aborting = inputs["abort__payload"]
         if inputs["command__valid"] and outputs["command__ready"]:
             self._commanded = self._command.unpack(inputs["command__payload"])
             self._watched = sum(self._commanded["mask"] >> s & 1 for s in self._residents)
@@ -162,7 +199,10 @@ class QueueLedger:
             assert answer["ticket"] == answer["count"] == 0
             own = [name for one, name in zip(_OWN, REFUSALS, strict=True) if one == code]
             assert own or code == fields["error"], f"refused with {code}: {fields}"
+            self._places.move(1)
             self.seen[own[0] if own else "refused for itself"] += 1
+            relative = any(fields.get(f"wait{k}_relative") for k in range(4))
+            self.seen["relative WAIT_AHEAD"] += relative and code == QueueCode.WAIT_AHEAD
             return
         assert not fields["error"]
         number = (self._accepted[stream] + 1) % (1 << COUNT_BITS)
@@ -172,6 +212,7 @@ class QueueLedger:
         self._accepted[stream] = number
         entered = Entered(fields, answer["ticket"], number, taken, waits)
         self.launches[answer["ticket"]] = entered
+        self._loops.accept(answer["ticket"], fields, number)
         self._by_stream[stream].append(entered)
         self.seen["accepted"] += 1
 
@@ -179,6 +220,9 @@ class QueueLedger:
         stream = fields[f"wait{k}_stream"]
         accepted = self._accepted[stream]
         back = (accepted - fields[f"wait{k}_count"]) % (1 << WAIT_BITS)
+        if fields.get(f"wait{k}_relative"):
+            back = fields[f"wait{k}_count"]
+            self.seen["relative"] += 1
         assert back < 1 << WAIT_BITS - 1, "a launch that waits for what is ahead was accepted"
         return stream, (accepted - back) % (1 << COUNT_BITS)
 
@@ -197,6 +241,7 @@ class QueueLedger:
         if code:
             return
         self._preempts += opcode is QueueOpcode.PREEMPT
+        self._places.move(-(opcode is QueueOpcode.PREEMPT))
         for stream in self._streams:
             if mask >> stream & 1 and opcode is QueueOpcode.PREEMPT:
                 self._held_since.setdefault(stream, self._now)
@@ -207,13 +252,19 @@ class QueueLedger:
     def _abort_answer(self, clock: int, answer: Values) -> None:
         del clock
         self.seen[ABORTS[bool(answer["code"])]] += 1
+        if not answer["code"]:
+            self._loops.abort(self._aborting)
 
     def _timeline(self, clock: int, step: Values) -> None:
         del clock
         stream = step["stream"]
         assert step["count"] == (self._timelines[stream] + 1) % (1 << COUNT_BITS)
         self._timelines[stream] = step["count"]
-        self._by_stream[stream].pop(0)
+        head = self._by_stream[stream].pop(0)
+        finished = bool(head.end) and head.end["fate"] == Fate.FINISHED
+        if self._loops.passes(head.ticket, finished=finished):
+            head.recorded = True
+            self._places.move(1)
 
     def _start(self, start: Values) -> None:
         stream = start["stream"]
@@ -263,6 +314,7 @@ class QueueLedger:
         launch = self.launches[record["ticket"]]
         assert not launch.recorded, f"{launch} has two records"
         launch.recorded = True
+        self._loops.record(launch.ticket, record)
         self._judge(launch, record)
 
     def _see_preempt(self, record: Values) -> None:

@@ -276,7 +276,11 @@ class Host:
             fields[f"wait{k}_valid"] = int(rng.random() < self._mood.wait)
             awaited = fields[f"wait{k}_stream"]
             back = rng.choice(_BACK) - (rng.random() < 0.06)
-            fields[f"wait{k}_count"] = (self._accepted[awaited] - back) % (1 << WAIT_BITS)
+            relative = fields.get(f"wait{k}_relative", 0)
+            count = back if relative else self._accepted[awaited] - back
+            fields[f"wait{k}_count"] = count % (1 << WAIT_BITS)
+        if config.has_loops:
+            fields["loop"] = rng.randint(0, config.loop_sections)
         self._checks.append((now + CHECKED, self._launch.pack(fields)))
         self._asked.append(stream)
         return self._sent.pack({"valid": 1, "priority": priority})

@@ -79,6 +79,8 @@ class KernelQueue:
             "killed": pulses.killed,
             "idle": int(self._is_idle()),
         }
+        if self._config.has_loops:
+            values["loop_end"] = pulses.loop_end
         return values | (self._index_outputs() if self._config.makes_indices else {})
 
     def _index_outputs(self) -> dict[str, int | None]:

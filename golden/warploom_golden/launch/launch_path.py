@@ -105,7 +105,11 @@ class LaunchPath:
         self._sent = resident_packets.resident_sent(config)
         self._leaving = layouts.checked_launch(config)
         self._checked = resident_packets.resident_launch(config)
-        self._pairs = [name for name in self._launch.offsets if name.startswith("wait")]
+        pairs = [name for name in self._launch.offsets if name.startswith("wait")]
+        of_loops = ("loop", "quiet") if config.has_loops else ()
+        # What travels beside LaunchCheck, and what the queue says (3, 1).
+        self._kept = ("mode", *pairs, *of_loops)
+        self._queue_outputs = (*QUEUE_OUTPUTS, *("loop_end",) * config.has_loops)
         streams = [f"report__{n}" for n in range(config.sms)]
         streams += ["order_swap"] * config.has_order_table
         self._dispatcher_inputs = (
@@ -127,14 +131,14 @@ class LaunchPath:
         self._check.reset()
         if self._generator is not None:
             self._generator.reset()
-        # Mode and waits beside LaunchCheck, the launch that leaves it last (3).
+        # What travels beside LaunchCheck; the launch that leaves it stands first (3).
         self._beside: deque[Inputs] = deque([{}] * self._depth, maxlen=self._depth)
         self._registers: Registers | None = None
 
     def outputs(self, inputs: Mapping[str, int]) -> Values:
         """Return the outputs of this cycle."""
         now = self._now()
-        values = {name: now.queue[name] for name in QUEUE_OUTPUTS}
+        values = {name: now.queue[name] for name in self._queue_outputs}
         for name, value in now.dispatcher.items():
             if name not in DISPATCHER_INNER:
                 values[name] = value
@@ -246,7 +250,7 @@ class LaunchPath:
 
     def _keep(self, launch: Mapping[str, int]) -> Inputs:
         """Return what travels beside LaunchCheck (3)."""
-        return {name: launch[name] for name in ("mode", *self._pairs)}
+        return {name: launch[name] for name in self._kept}
 
     def _to_dispatcher(self, inputs: Mapping[str, int], queue: Values) -> Inputs:
         """Return the dispatcher's inputs (1)."""

@@ -105,7 +105,7 @@ def _begin_accept(parts: Parts, service: Service, inputs: Mapping[str, int]) -> 
     launch = parts.inbox.launch
     assert launch is not None
     service.launch, service.stream = launch, launch.stream
-    if launch.pairs(parts.config.launch_waits):
+    if launch.valid_pairs(parts.config.launch_waits):
         service.last = service.picked + ACCEPT_WITH_PAIR + parts.config.launch_waits
 
 

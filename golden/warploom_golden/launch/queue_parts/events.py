@@ -8,7 +8,11 @@ from warploom_golden.launch.queue_parts.packing import Run
 from warploom_golden.launch.queue_parts.parts import Parts
 from warploom_golden.launch.queue_parts.preempts import EndSeen
 from warploom_golden.launch.queue_parts.rows import Launch, Pair, Row, is_reached, widened
-from warploom_golden.launch.queue_parts.writer import LAUNCH_WORDS, PREEMPT_WORDS
+from warploom_golden.launch.queue_parts.writer import (
+    LAUNCH_WORDS,
+    LOOPS_LAUNCH_WORDS,
+    PREEMPT_WORDS,
+)
 from warploom_spec.errors import ErrorCode, Fate
 from warploom_spec.host_errors import HostError
 from warploom_spec.layouts import TICKET_BITS
@@ -110,10 +114,10 @@ def _accept(parts: Parts, service: Service) -> None:
         parts.kept.places += 1
         parts.pulses.answer = parts.packets.answer(0, 0, *refused)
         return
-    row.accepted = (row.accepted + 1) % (1 << COUNT_BITS)
+    launch.waits = _kept_waits(parts, launch)
+    launch.number = row.accepted = (row.accepted + 1) % (1 << COUNT_BITS)
     launch.ticket, launch.accepted_in = parts.kept.ticket, service.last
     parts.kept.ticket = launch.ticket % ((1 << TICKET_BITS) - 1) + 1
-    launch.waits = _kept_waits(parts, launch)
     parts.search.launches[launch.entry] = launch
     row.priority = launch.priority
     row.launches.append(launch)
@@ -149,7 +153,8 @@ def _refusal(parts: Parts, service: Service, launch: Launch) -> tuple[int, int] 
 
 def _ahead(parts: Parts, launch: Launch) -> int | None:
     """Return the lowest pair that waits for what was not accepted yet."""
-    for k, pair in launch.pairs(parts.config.launch_waits):
+    for k in launch.valid_pairs(parts.config.launch_waits):
+        pair = launch.pair(k, parts.rows)
         if not is_reached(parts.rows[pair.stream].accepted, pair.until, WAIT_BITS):
             return k
     return None
@@ -157,9 +162,10 @@ def _ahead(parts: Parts, launch: Launch) -> int | None:
 
 def _kept_waits(parts: Parts, launch: Launch) -> tuple[Pair, ...]:
     """Return the pairs that are not reached, with counts of 32 bits (11)."""
+    numbers = launch.valid_pairs(parts.config.launch_waits)
     return tuple(
         Pair(pair.stream, widened(timeline, pair.until))
-        for _, pair in launch.pairs(parts.config.launch_waits)
+        for pair in (launch.pair(k, parts.rows) for k in numbers)
         if not is_reached(timeline := parts.rows[pair.stream].timeline, pair.until, WAIT_BITS)
     )
 
@@ -210,11 +216,19 @@ def _run(launch: Launch, service: Service) -> Run:
 def _make_record(
     parts: Parts, service: Service, launch: Launch, ending: Ending, run: Run = NO_RUN
 ) -> None:
+    """Make the record of a launch, if it has one (8, 32)."""
     row = parts.rows[launch.stream]
+    finished = ending.fate is FinalFate.FINISHED
+    launch.made_in = service.last
+    if launch.loop:
+        parts.pulses.loop_end = parts.packets.loop_end(launch.loop - 1, finished=finished)
+    if launch.quiet and finished:
+        parts.kept.places += 1
+        return
     kills = row.kills if row.head is launch else 0
     words = parts.packets.record(launch, ending.fate, ending.code, kills, run)
-    parts.writer.make(service.last, words, LAUNCH_WORDS)
-    launch.made_in = service.last
+    order = LOOPS_LAUNCH_WORDS if parts.config.has_loops else LAUNCH_WORDS
+    parts.writer.make(service.last, words, order)
 
 
 def _pass_head(parts: Parts, service: Service, code: int) -> None:

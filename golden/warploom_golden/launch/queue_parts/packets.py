@@ -1,6 +1,6 @@
 """The packets at KernelQueue's ports."""
 
-from warploom_spec import Config, layouts, queue_packets, resident_packets
+from warploom_spec import Config, layouts, loop_packets, queue_packets, resident_packets
 
 
 class QueuePackets:
@@ -23,4 +23,5 @@ class QueuePackets:
         self.stream_packet = queue_packets.queue_stream(config)
         self.timeline_packet = queue_packets.timeline_step(config)
         self.record_packet = queue_packets.final_record_words(config)
+        self.loop_end_packet = loop_packets.loop_end(config) if config.has_loops else None
         self.decision_packet = layouts.index_decision(config) if config.makes_indices else None

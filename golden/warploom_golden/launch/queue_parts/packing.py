@@ -57,6 +57,11 @@ class Packets(QueuePackets):
         count %= 1 << COUNT_BITS
         return self.timeline_packet.pack({"valid": 1, "stream": stream, "count": count})
 
+    def loop_end(self, loop: int, *, finished: bool) -> int:
+        """Pack the end of a loop's launch (32)."""
+        assert self.loop_end_packet is not None
+        return self.loop_end_packet.pack({"valid": 1, "loop": loop, "finished": finished})
+
     def history(self, decision: int) -> int:
         """Return the history entry that a decision names."""
         assert self.decision_packet is not None
@@ -80,7 +85,10 @@ class Packets(QueuePackets):
     def record(
         self, launch: Launch, fate: FinalFate, code: int, kills: int, run: Run
     ) -> tuple[int, ...]:
-        """Return a launch's record as words; its last one is written later (8)."""
+        """Return a launch's record as words (8).
+
+        Its last one is written later, and its number only where there are loops.
+        """
         return self._record_words(
             ticket=launch.ticket,
             code=code,
@@ -91,6 +99,7 @@ class Packets(QueuePackets):
             stream=launch.stream,
             offered=run.offered,
             word2=run.cycles,
+            word3=launch.number % (1 << WAIT_BITS),
             accepted=launch.clock,
             first_offer=run.first_offer,
         )

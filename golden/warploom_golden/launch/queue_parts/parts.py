@@ -23,7 +23,7 @@ class Pulses:
 
     Attributes
     ----------
-    answer, command_answer, timeline, killed : int
+    answer, command_answer, timeline, killed, loop_end : int
         Packed.
     release : int or None
         The history entry.
@@ -35,6 +35,7 @@ class Pulses:
     command_answer: int = 0
     timeline: int = 0
     killed: int = 0
+    loop_end: int = 0
     release: int | None = None
     stop: int = 0
 

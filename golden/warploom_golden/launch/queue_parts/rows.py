@@ -1,7 +1,7 @@
 """What KernelQueue keeps of launches and streams."""
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -25,8 +25,8 @@ class Launch:
         Fields of ``resident_packets.resident_launch``.
     entry, clock : int
         Its entry's number, and the time of its acceptance (4).
-    ticket : int
-        0 until it is accepted.
+    ticket, number : int
+        0 until it is accepted; its number in its stream.
     waits : tuple of Pair
         The pairs that it keeps, with counts of 32 bits (11).
     dead : bool
@@ -39,6 +39,7 @@ class Launch:
     entry: int
     clock: int
     ticket: int = 0
+    number: int = 0
     waits: tuple[Pair, ...] = ()
     dead: bool = False
     accepted_in: int | None = None
@@ -65,14 +66,27 @@ class Launch:
         """Whether it keeps no pair (11)."""
         return not self.waits
 
-    def pairs(self, number: int) -> list[tuple[int, Pair]]:
-        """Return number and pair, as it came, of each of its valid pairs."""
-        named = ((k, f"wait{k}_") for k in range(number))
-        return [
-            (k, Pair(self.fields[f"{name}stream"], self.fields[f"{name}count"]))
-            for k, name in named
-            if self.fields[f"{name}valid"]
-        ]
+    @property
+    def loop(self) -> int:
+        """0, or its loop's number + 1 (32)."""
+        return self.fields.get("loop", 0)
+
+    @property
+    def quiet(self) -> bool:
+        """Whether it has a record only if it does not finish (32)."""
+        return bool(self.fields.get("quiet", 0))
+
+    def valid_pairs(self, number: int) -> list[int]:
+        """Return the numbers of its valid pairs."""
+        return [k for k in range(number) if self.fields[f"wait{k}_valid"]]
+
+    def pair(self, number: int, rows: Sequence["Row"]) -> Pair:
+        """Return a valid pair as its ACCEPT sees it: relative to what was accepted (10)."""
+        fields, name = self.fields, f"wait{number}_"
+        stream, count = fields[f"{name}stream"], fields[f"{name}count"]
+        if fields.get(f"{name}relative", 0):
+            count = (rows[stream].accepted - count) % (1 << WAIT_BITS)
+        return Pair(stream, count)
 
 
 @dataclass(eq=False, slots=True)

@@ -106,6 +106,7 @@ class Search:
             self._look_again(now)
         if self.hit is not None:
             if now.given == self.hit.entry:
+                self.hit = None
                 self._unknown(now.cycle + GIVEN_TO_READY)
         elif now.cycle >= self._read_from and not now.busy and self._ready_in is None:
             self._look(now.cycle)

@@ -6,6 +6,7 @@ from warploom_spec.packet import Packet
 
 #: Order of the words.
 LAUNCH_WORDS = (1, 2, 0, 5, 6, 7)
+LOOPS_LAUNCH_WORDS = (1, 2, 0, 5, 6, 3, 7)
 PREEMPT_WORDS = (1, 2, 0, 5, 6, 3, 4, 7)
 #: This word is the clock of the cycle before it.
 CLOCK_WORD = 7
