@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from tb.launch.path_ledger_sms import SmBooks
+from tb.support.loop_books import LoopBooks
 from tb.support.queue_pulses import queue_pulses
 from warploom_spec import Config, ErrorCode, layouts, queue_packets, resident_packets
 from warploom_spec.host_errors import HostError
@@ -36,7 +37,10 @@ class Run:
 
 @dataclass(eq=False)
 class Launch:
-    """An accepted launch; ``waits`` are pairs of a stream and a number in it."""
+    """An accepted launch; ``waits`` are pairs of a stream and a number in it.
+
+    Of a ``doubtful`` one nobody can tell whether it has finished: it may have a record.
+    """
 
     fields: Values
     ticket: int
@@ -47,6 +51,7 @@ class Launch:
     kills: int = 0
     aborted: bool = False
     recorded: int | None = None
+    doubtful: bool = False
     run: Run | None = None
 
     @property
@@ -102,6 +107,7 @@ class PathLedger:
         self._now, self._limited, self._soft, self._lost = -1, False, False, 0
         self._clock = 0
         self._sms = SmBooks(config)
+        self._loops = LoopBooks(config, self.seen)
         self._restart()
 
     def _restart(self) -> None:
@@ -128,6 +134,7 @@ class PathLedger:
         for name, (note, packet) in self._pulses.items():
             if outputs[name]:
                 note(packet.unpack(outputs[name]))
+        self._loops.see(outputs)
         self._see_kills(outputs["kill"] or 0)
         if outputs["offer"]:
             self._offer(outputs)
@@ -189,6 +196,8 @@ class PathLedger:
         self.seen[f"answer {code}"] += 1
         if code:
             assert not answer["ticket"] and not answer["count"]
+            relative = any(fields.get(f"wait{k}_relative") for k in range(4))
+            self.seen["relative WAIT_AHEAD"] += relative and code == QueueCode.WAIT_AHEAD
             return
         waits = self._waits(fields)
         self._accepted[stream] = (self._accepted[stream] + 1) % (1 << COUNT_BITS)
@@ -202,6 +211,7 @@ class PathLedger:
         hit = command["mask"] >> stream & 1 and command["opcode"] >= QueueOpcode.ABORT_STREAMS
         launch.aborted = bool(hit)
         self.launches[launch.ticket] = launch
+        self._loops.accept(launch.ticket, fields, number)
         self._streams[stream].append(launch)
 
     def _refusal(self, fields: Values) -> int:
@@ -224,7 +234,11 @@ class PathLedger:
         for k in range(self._config.launch_waits):
             if fields[f"wait{k}_valid"]:
                 stream, count = fields[f"wait{k}_stream"], fields[f"wait{k}_count"]
-                found.append((stream, count, (self._accepted[stream] - count) % (1 << WAIT_BITS)))
+                back = (self._accepted[stream] - count) % (1 << WAIT_BITS)
+                if fields.get(f"wait{k}_relative"):
+                    back = count
+                    self.seen["relative"] += 1
+                found.append((stream, count, back))
         return found
 
     def _waits(self, fields: Values) -> list[tuple[int, int]]:
@@ -239,7 +253,16 @@ class PathLedger:
         now = (self._timelines[stream] + 1) % (1 << COUNT_BITS)
         assert step["count"] == now and self._streams[stream], "a timeline jumps"
         self._timelines[stream] = now
-        self._streams[stream].popleft()
+        self._passes(self._streams[stream].popleft())
+
+    def _passes(self, launch: Launch) -> None:
+        """Note of a quiet launch that has finished that it has no record."""
+        whole = launch.run is not None and launch.run.ok == launch.total
+        launch.doubtful = whole and bool(self._sms.late_reports(launch))
+        finished = None if launch.doubtful else whole
+        silent = self._loops.passes(launch.ticket, finished=finished)
+        if silent or (launch.doubtful and launch.fields.get("quiet", 0)):
+            launch.recorded = self._now
 
     # Commands
 
@@ -267,6 +290,7 @@ class PathLedger:
                 self._unknown.append((launch.ticket, self._now + _RECORDED))
             return
         assert launch is not None, "an ABORT of nobody is OK"
+        self._loops.abort(launch.ticket)
         launch.aborted = True
 
     # Blocks
@@ -365,8 +389,10 @@ class PathLedger:
             self.seen["PREEMPT's records"] += 1
             return
         launch = self.launches[record["ticket"]]
-        assert launch.recorded is None, f"ticket {launch.ticket} has two records"
-        launch.recorded = self._now
+        unrecorded = launch.recorded is None or launch.doubtful
+        assert unrecorded, f"ticket {launch.ticket} has two records"
+        launch.recorded, launch.doubtful = self._now, False
+        self._loops.record(launch.ticket, record)
         assert record["stream"] == launch.fields["stream"]
         self._times(launch, record)
         self._fate(launch, record)

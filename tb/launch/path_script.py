@@ -19,11 +19,13 @@ LOW, URGENT = 0, 3
 
 def queued_word(config, descriptor, waits=(), **fields):
     """Return a packed ``queued_launch``; its pairs are (stream, count)."""
-    values = layouts.launch_descriptor(config).unpack(descriptor.pack(config)) | fields
+    packet = queue_packets.queued_launch(config)
+    values = dict.fromkeys(packet.offsets, 0)
+    values |= layouts.launch_descriptor(config).unpack(descriptor.pack(config)) | fields
     for k in range(config.launch_waits):
         valid, (to, count) = (1, waits[k]) if k < len(waits) else (0, (0, 0))
         values |= {f"wait{k}_valid": valid, f"wait{k}_stream": to, f"wait{k}_count": count}
-    return queue_packets.queued_launch(config).pack(values)
+    return packet.pack(values)
 
 
 class Script:

@@ -217,13 +217,19 @@ class PathTraffic:
             code=rng.choice(mood.lengths),
             arguments=rng.getrandbits(32),
         )
+        order = {"stream": stream, "priority": priority, "idempotent": rng.getrandbits(1)}
+        if config.has_loops:
+            order |= {"loop": rng.randint(0, config.loop_sections), "quiet": rng.getrandbits(1)}
         waits = []
         for _ in range(config.launch_waits):
             if rng.random() < mood.wait:
                 awaited = rng.randrange(self._streams)
                 back = rng.choice((0, 0, 0, 1, 2, 5, 30_000)) - (rng.random() < 0.02)
-                waits.append((awaited, (self._accepted[awaited] - back) % (1 << WAIT_BITS)))
-        order = {"stream": stream, "priority": priority, "idempotent": rng.getrandbits(1)}
+                relative = config.has_loops and rng.random() < 0.5
+                if relative:
+                    order[f"wait{len(waits)}_relative"] = 1
+                count = back if relative else self._accepted[awaited] - back
+                waits.append((awaited, count % (1 << WAIT_BITS)))
         order["mode"] = rng.choice((0, 0, 1, 1, 2, 3, 4)) if rng.random() < 0.98 else 6
         self._priority = priority
         self._standing["launch"] = queued_word(config, descriptor, waits, **order)

@@ -8,7 +8,9 @@ import pytest
 
 from tb.launch.path_ledger import PathLedger
 from tb.launch.path_traffic import Mood, PathTraffic
+from tb.support.deep_values import thorough_but
 from tb.support.dispatch_configs import Observers, config_of, soon
+from tb.support.loop_books import LOOP_EVENTS
 from tb.support.planted import plant
 from warploom.launch import LaunchCheck, LaunchPath
 from warploom_dev.rewrite import Rewrite
@@ -19,6 +21,7 @@ from warploom_sim.cosim.lockstep.events import require
 
 #: Configurations; SMs are lost soon.
 SMALL = soon("tiny,stream_bits=2")
+LOOPS = soon("tiny,stream_bits=2,loop_templates=8")
 CONFIGS = (
     SMALL,
     soon("tiny"),
@@ -29,6 +32,8 @@ CONFIGS = (
     soon("tiny,index_memory_warps=0"),
     soon("tiny,stream_bits=1,priority_bits=1,launch_waits=1,sms=1"),
     soon("default"),
+    LOOPS,
+    soon("tiny,queue_depth=1,launch_waits=4,loop_templates=4,loop_sections=1"),
 )
 MOODS = {
     "usual": Mood(),
@@ -187,13 +192,14 @@ def test_the_rules_alone_keep_the_books_for_long(config, mood, seed):
 
 
 @pytest.mark.thorough
-def test_every_hard_case_happens(seed):
+@pytest.mark.parametrize(("config", "names"), [(SMALL, NAMES), (LOOPS, (*NAMES, *LOOP_EVENTS))])
+def test_every_hard_case_happens(config, names, seed):
     total = Counter()
     for number in range(MOST):
-        total += play(SMALL, "everything", f"{seed}/{number}", ROUND)
-        if all(total[name] for name in NAMES):
+        total += play(config, "everything", f"{seed}/{number}", ROUND)
+        if all(total[name] for name in names):
             break
-    require(NAMES, {name: total[name] for name in NAMES})
+    require(names, {name: total[name] for name in names})
 
 
 #: A wrong rule each, and the part of the message that finds it.
@@ -224,8 +230,9 @@ def test_the_books_find_a_wrong_rule(monkeypatch, wrong, seed):
 
 
 @pytest.mark.rule("launch_path", 15)
-def test_equals_its_model_on_amaranth(seed):
-    run([case(SMALL, seed, 400, "usual", resets=1, **NEAR_THE_WRAPS)], "amaranth")
+@pytest.mark.parametrize("config", thorough_but([SMALL], [SMALL, LOOPS]))
+def test_equals_its_model_on_amaranth(config, seed):
+    run([case(config, seed, 400, "usual", resets=1, **NEAR_THE_WRAPS)], "amaranth")
 
 
 @pytest.mark.deep

@@ -16,6 +16,8 @@ TINY = config_of("tiny")
 WORDS, WORD = final_record_words(TINY), record_word(TINY)
 #: The order in which KernelQueue writes a record's words.
 LAUNCH_ORDER, PREEMPT_ORDER = (1, 2, 0, 5, 6, 7), (1, 2, 0, 5, 6, 3, 4, 7)
+#: With loops a launch's number comes before its last word.
+LOOPS_LAUNCH_ORDER = (1, 2, 0, 5, 6, 3, 7)
 KINDS = pytest.mark.parametrize("kind", [RecordQueue, Model], ids=["rtl", "model"])
 
 
@@ -34,15 +36,17 @@ class Script:
         Cycles with a pop.
     reset_in : int, optional
         The cycle of a reset, at a port ``reset_now``.
+    launch_order : tuple of int
+        The words of a launch's record.
     """
 
-    def __init__(self, records, pops=(), reset_in=None):
+    def __init__(self, records, pops=(), reset_in=None, launch_order=LAUNCH_ORDER):
         self._pops, self._reset_in, self._cycle = pops, reset_in, 0
         self._said = {}
         for last, fields in records.items():
             fields = {"ticket": fields} if isinstance(fields, int) else fields
             words = words_of(**fields)
-            order = PREEMPT_ORDER if fields.get("kind") else LAUNCH_ORDER
+            order = PREEMPT_ORDER if fields.get("kind") else launch_order
             for k, word in enumerate(reversed(order)):
                 assert last - k not in self._said, "two words in one cycle"
                 said = {"valid": 1, "last": int(not k), "word": word, "data": words[word]}
@@ -58,7 +62,8 @@ class Script:
 
 
 def play(kind, records, pops=(), cycles=60, config=TINY):
-    return record(made(kind, config), Script(records, pops), cycles)
+    order = LOOPS_LAUNCH_ORDER if config.has_loops else LAUNCH_ORDER
+    return record(made(kind, config), Script(records, pops, launch_order=order), cycles)
 
 
 def word(seen, number):
@@ -143,6 +148,21 @@ def test_a_launch_has_no_words_of_the_preempt_that_stood_there_before(kind):
     late = seen.outputs[24:]
     assert {values["oldest"] >> 96 & (1 << 64) - 1 for values in late} == {0}
     assert [t for t in dict.fromkeys(word(seen, 0)) if t] == list(range(1, 10))
+
+
+@pytest.mark.rule("record_queue", 4, 8)
+@KINDS
+def test_with_loops_a_launch_has_its_number_and_no_other_word_of_a_preempt(kind):
+    """The ninth record stands where a PREEMPT's words stood, as above."""
+    config = config_of("tiny,queue_depth=1,loop_templates=8")
+    preempt = {"kind": RecordKind.PREEMPT, "word3": 0xABCD, "word4": 5, "made": 1}
+    records = {10: preempt}
+    records |= {10 + 7 * k: {"ticket": k, "word3": 0x100 + k, "made": k} for k in range(1, 10)}
+    pops = range(22, 22 + 12 * 9, 12)
+    seen = play(kind, records, pops, cycles=150, config=config)
+    shown = [n for n in dict.fromkeys(word(seen, 3)) if n]
+    assert shown == [0xABCD, *(0x100 + k for k in range(1, 10))]
+    assert 5 in word(seen, 4) and not any(word(seen, 4)[24:])
 
 
 @pytest.mark.rule("record_queue", 1, 2)
