@@ -241,3 +241,10 @@ STREAM_COMMANDS: Final = tuple(o for o, c in COMMAND_TABLE.items() if c.words is
 def known_commands(config: Config) -> tuple[Opcode, ...]:
     """Return the commands that a configuration knows: without loops there is no LOOP."""
     return tuple(o for o, c in COMMAND_TABLE.items() if config.has_loops or not c.for_loops)
+
+
+def command_layouts(config: Config) -> tuple[WordLayout, ...]:
+    """Return the layouts of the commands that a configuration knows, each once."""
+    known = known_commands(config)
+    makes = dict.fromkeys(make for opcode, make in COMMANDS.items() if opcode in known)
+    return tuple(make(config) for make in makes)

@@ -10,8 +10,13 @@ from warploom_sim.verilog.header import packets
 from warploom_spec import BlockStatus, Config, Fate
 from warploom_spec.codes import AnyCode
 from warploom_spec.errors import ERROR_CODE_BITS
-from warploom_spec.host_commands import LAYOUTS, Opcode
-from warploom_spec.host_map import SECTION_BASE, SECTION_BYTES, SECTION_WORDS
+from warploom_spec.host_commands import (
+    Opcode,
+    command_layouts,
+    known_commands,
+    template_words,
+)
+from warploom_spec.host_map import SECTION_BASE, SECTION_BYTES, TEMPLATE_BASE, section_words
 from warploom_spec.host_registers import IDENTITY, config_crc, registers
 from warploom_spec.layouts import FATE_BITS, STATUS_BITS
 from warploom_spec.packet import Field
@@ -68,7 +73,7 @@ def package(config: Config, name: str) -> str:
         f"package {PACKAGE};",
         *_parameters(config),
         *_addresses(config),
-        *_codes(),
+        *_codes(config),
         *_structs(config),
         "endpackage",
         "/* verilator lint_on DECLFILENAME */",
@@ -89,9 +94,10 @@ def structs(config: Config) -> dict[str, list[Member]]:
         found[packet.name] = [
             Member(member_name(f.name), f.bits, f.meaning, _type(f)) for f in packet.present
         ]
-    for make in LAYOUTS:
-        layout = make(config)
+    for layout in command_layouts(config):
         found[f"{layout.name}_command"] = _of_words(layout)
+    if config.has_loops:
+        found["template"] = _of_words(template_words(config))
     found["record"] = _of_words(final_record_words(config))
     return found
 
@@ -151,14 +157,17 @@ def _addresses(config: Config) -> Iterator[str]:
         yield f"  localparam logic [15:0] ADDRESS_{word.name} = 16'h{word.offset:04x};"
     yield f"  localparam logic [15:0] SECTION_BASE = 16'h{SECTION_BASE:04x};"
     yield f"  localparam logic [15:0] SECTION_BYTES = 16'h{SECTION_BYTES:04x};"
-    for word in SECTION_WORDS:
+    for word in section_words(config):
         yield f"  localparam logic [15:0] SECTION_{word.name} = 16'h{word.offset:04x};"
+    if config.has_loops:
+        yield f"  localparam logic [15:0] TEMPLATE_BASE = 16'h{TEMPLATE_BASE:04x};"
     yield ""
 
 
-def _codes() -> Iterator[str]:
+def _codes(config: Config) -> Iterator[str]:
     for members, bits, kind, prefix in _ENUMS:
-        yield from _enum(kind, bits, prefix, _named(members))
+        there = known_commands(config) if members is Opcode else members
+        yield from _enum(kind, bits, prefix, _named(there))
 
 
 def _named(members: Iterable[IntEnum]) -> dict[int, str]:

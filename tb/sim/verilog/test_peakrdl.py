@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -10,11 +11,11 @@ import pytest
 
 from warploom_sim.verilog.register_map import c_header, system_rdl
 from warploom_spec import preset
-from warploom_spec.host_commands import LAYOUTS
-from warploom_spec.host_map import SECTION_WORDS
+from warploom_spec.host_commands import command_layouts, template_words
+from warploom_spec.host_map import section_words
 from warploom_spec.host_registers import register_addresses
 
-CONFIG = preset("tiny")
+CONFIG = replace(preset("tiny"), loop_templates=8)
 FULL = "0xffffffff"
 ADDRESSES = register_addresses(CONFIG)
 #: Some fields of each command as the page has them, by PeakRDL's name of their mask.
@@ -28,6 +29,11 @@ LITERAL = {
         "WARPLOOM_LAUNCH__T31__WAIT3_COUNT_bm": "0xffff0000",
     },
     "loop": {"WARPLOOM_LOOP__T2__IN_FLIGHT_bm": "0xff0000"},
+    "template": {
+        "WARPLOOM_TEMPLATE__T5__QUIET_bm": "0x10000000",
+        "WARPLOOM_TEMPLATE__T11__CHANGES_bm": "0x7ff",
+        "WARPLOOM_TEMPLATE__T11__ALTERNATES_bm": "0x7ff0000",
+    },
     "mask": {"WARPLOOM_MASK__T0__OPCODE_bm": "0xff", "WARPLOOM_MASK__T1__MASK_bm": FULL},
     "abort": {"WARPLOOM_ABORT__T0__OPCODE_bm": "0xff", "WARPLOOM_ABORT__T1__TICKET_bm": FULL},
 }
@@ -64,7 +70,7 @@ def test_the_c_structure_has_the_map_s_addresses(rdl, tmp_path):
     pairs = [(name, f"WARPLOOM_{name}_ADDRESS") for name in ADDRESSES]
     pairs += [
         (f"SECTION[1].{word.name}", f"warploom_section(1, WARPLOOM_SECTION_{word.name}_OFFSET)")
-        for word in SECTION_WORDS
+        for word in section_words(CONFIG)
     ]
     checks = "".join(
         f"    if (offsetof(warploom_t, {member}) != {address}) return {number};\n"
@@ -78,7 +84,9 @@ def test_the_c_structure_has_the_map_s_addresses(rdl, tmp_path):
     assert subprocess.run([tmp_path / "check"]).returncode == 0
 
 
-@pytest.mark.parametrize("layout", [make(CONFIG) for make in LAYOUTS], ids=lambda one: one.name)
+@pytest.mark.parametrize(
+    "layout", [*command_layouts(CONFIG), template_words(CONFIG)], ids=lambda one: one.name
+)
 def test_a_command_s_words_are_an_addrmap_of_their_own(rdl, tmp_path, layout):
     top = f"warploom_{layout.name}"
     text = made(rdl, tmp_path / "peakrdl.h", "c-header", "--top", top).read_text()
@@ -113,8 +121,10 @@ def test_the_map_has_the_words_of_a_record(rdl, tmp_path):
     }
 
 
-def test_ip_xact_has_every_address_and_a_level_is_read_only(rdl, tmp_path):
-    tree = ElementTree.parse(made(rdl, tmp_path / "map.xml", "ip-xact"))
+def test_ip_xact_has_every_address_and_a_level_is_read_only(tmp_path):
+    # Its memories stand in blocks of their own.
+    (tmp_path / "blocks.rdl").write_text(system_rdl(CONFIG, "tiny", blocks=True))
+    tree = ElementTree.parse(made(tmp_path / "blocks.rdl", tmp_path / "map.xml", "ip-xact"))
     space = re.match(r"\{.*\}", tree.getroot().tag)
     assert space
 
@@ -131,6 +141,11 @@ def test_ip_xact_has_every_address_and_a_level_is_read_only(rdl, tmp_path):
     assert ADDRESSES.items() <= listed.items()
     assert fields["IRQ_STATUS", "records"] == ("read-only", [])
     assert fields["IRQ_STATUS", "error"] == ("read-write", ["oneToClear"])
+    places = {
+        texts(block, "name")[0]: [texts(block, name)[0] for name in ("baseAddress", "range")]
+        for block in tree.iter(f"{space[0]}addressBlock")
+    }
+    assert places["REGISTERS"][0] == "'h0" and places["TEMPLATES"] == ["'h8000", "'h800"]
 
 
 def test_a_register_block_lets_no_write_clear_the_level(rdl, tmp_path):

@@ -22,7 +22,7 @@ from warploom_sim.variant import variant
 from warploom_sim.verilog.register_map import c_header, system_rdl
 from warploom_spec import PRESETS, Config, ErrorCode, preset
 from warploom_spec.host_errors import HostError
-from warploom_spec.host_map import SECTION_WORDS, section_address
+from warploom_spec.host_map import section_address, section_words
 from warploom_spec.host_registers import (
     config_crc,
     config_text,
@@ -32,6 +32,7 @@ from warploom_spec.host_registers import (
 
 CONFIGS = [*PRESETS, "tiny,policy=freed_first,sms=33", "tiny,sections=1,inline_args=0"]
 CONFIGS.append("tiny,index_memory_warps=0,sm_kill=False")
+CONFIGS.append("tiny,loop_templates=8")
 ROOT = Path(__file__).parents[3]
 #: The driver's files in C, beside the generated header.
 DRIVER = [f"warploom{part}.{end}" for part in ("", "_shapes", "_streams") for end in "hc"]
@@ -92,7 +93,7 @@ def test_registers_and_their_fields_do_not_overlap(text):
     words = registers(config)
     assert len({word.offset for word in words}) == len(words)
     assert all(0 <= word.offset < 0x1000 and word.offset % 4 == 0 for word in words)
-    for word in (*words, *SECTION_WORDS):
+    for word in (*words, *section_words(config)):
         assert word.fields and word.meaning
         assert word.access in ("ro", "rw", "wo", "w1c")
         mask = 0
@@ -169,7 +170,7 @@ def expected_macros(config):
     found = {"CONFIG_CRC": config_crc(config), "ID": 0x57415250, "SMS": config.sms}
     for prefix, suffix, words in (
         ("", "ADDRESS", registers(config)),
-        ("SECTION_", "OFFSET", SECTION_WORDS),
+        ("SECTION_", "OFFSET", section_words(config)),
     ):
         for word in words:
             found[f"{prefix}{word.name}_{suffix}"] = word.offset
@@ -267,7 +268,7 @@ LEVELS = {"IRQ_STATUS": "records"}
 def expected_registers(config):
     words = {word.name: (word.offset, word) for word in registers(config)}
     for section in range(config.sections):
-        for word in SECTION_WORDS:
+        for word in section_words(config):
             words[f"SECTION[{section}].{word.name}"] = section_address(section, word.name), word
     return {
         name: (

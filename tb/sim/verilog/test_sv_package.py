@@ -4,6 +4,7 @@ import dataclasses
 import re
 import subprocess
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,14 +15,15 @@ from warploom_sim.verilog.header import packets
 from warploom_sim.verilog.sv_package import KEYWORDS, package
 from warploom_spec import BlockStatus, Config, Fate, preset
 from warploom_spec.codes import CODES
-from warploom_spec.host_commands import LAYOUTS, Opcode
-from warploom_spec.host_map import SECTION_WORDS
+from warploom_spec.host_commands import Opcode, command_layouts, known_commands, template_words
+from warploom_spec.host_map import section_words
 from warploom_spec.host_registers import config_crc, registers
 from warploom_spec.queue import FinalFate, Mode, RecordKind
 from warploom_spec.queue_packets import final_record_words
 from warploom_spec.word_layout import WORD_BITS
 
-CONFIGS = ("tiny", "default", "large")
+LOOPING = replace(preset("tiny"), loop_templates=8)
+CONFIGS = {name: preset(name) for name in ("tiny", "default", "large")} | {"looping": LOOPING}
 ENUMS = {
     "FATE": Fate,
     "FINAL_FATE": FinalFate,
@@ -37,8 +39,8 @@ def expected(config: Config) -> Iterator[tuple[str, int, list[tuple[str, int, in
     for packet in packets(config):
         rows = [(f.name, packet.offsets[f.name], f.bits) for f in packet.present]
         yield packet.name, packet.bits, rows
-    commands = [make(config) for make in LAYOUTS]
-    layouts = [(f"{layout.name}_command", layout) for layout in commands]
+    layouts = [(f"{layout.name}_command", layout) for layout in command_layouts(config)]
+    layouts += [("template", template_words(config))] if config.has_loops else []
     for name, layout in [*layouts, ("record", final_record_words(config))]:
         rows = [(f.name, WORD_BITS * f.word + f.low, f.bits) for f in layout.fields]
         yield name, WORD_BITS * layout.words, rows
@@ -65,7 +67,7 @@ def bench(config: Config) -> str:
     for number, code in CODES.items():
         body.append(f'if (CODE_{code.name} !== 8\'d{number}) $display("{code.name}");')
     for prefix, kind in ENUMS.items():
-        for member in kind:
+        for member in known_commands(config) if kind is Opcode else kind:
             constant = f"{prefix}_{member.name}"
             body.append(f'if ({constant} !== {member.value}) $display("{constant}");')
     for constant, value in numbers(config).items():
@@ -86,7 +88,7 @@ def numbers(config: Config) -> dict[str, int]:
             found[field.name.upper()] = int(value)
     found |= {"SLOT_BITS": config.slot_bits, "MAX_WARPS": config.max_warps}
     found |= {f"ADDRESS_{word.name}": word.offset for word in registers(config)}
-    found |= {f"SECTION_{word.name}": word.offset for word in SECTION_WORDS}
+    found |= {f"SECTION_{word.name}": word.offset for word in section_words(config)}
     found |= {"SECTION_BASE": 0x1000, "SECTION_BYTES": 0x200}
     return {name: f"32'd{value}" for name, value in found.items()}
 
@@ -102,8 +104,9 @@ def on_icarus(text: str, config: Config, folder: Path) -> list[str]:
 
 @pytest.mark.parametrize("name", CONFIGS)
 def test_every_field_and_number_is_the_specifications_on_icarus(name: str, tmp_path: Path) -> None:
-    config = preset(name)
+    config = CONFIGS[name]
     text = package(config, name)
+    assert ("OPCODE_LOOP" in text) == ("SECTION_RESULT3" in text) == config.has_loops
     assert f"Configuration {name};" in text
     assert max(map(len, text.splitlines())) <= 100
     assert on_icarus(text, config, tmp_path) == ["compared"]

@@ -7,14 +7,28 @@ from typing import Final
 
 from warploom_spec import Config
 from warploom_spec.codes import CODES
-from warploom_spec.host_commands import FLAG_SKIP_PRIMARY, LAYOUTS, Opcode
-from warploom_spec.host_map import SECTION_BASE, SECTION_BYTES, SECTION_WORDS, Word
+from warploom_spec.host_commands import (
+    FIRST_RELATIVE_FLAG,
+    FLAG_SKIP_PRIMARY,
+    command_layouts,
+    known_commands,
+    template_words,
+)
+from warploom_spec.host_map import (
+    SECTION_BASE,
+    SECTION_BYTES,
+    TEMPLATE_BASE,
+    TEMPLATE_BYTES,
+    TEMPLATE_STEPS,
+    Word,
+    section_words,
+)
 from warploom_spec.host_registers import (
     IDENTITY,
-    MAP_VERSION,
     ErrorBlock,
     Interrupt,
     config_crc,
+    map_version,
     params,
     registers,
 )
@@ -50,10 +64,11 @@ def c_header(config: Config, name: str) -> str:
         "",
         *_constants(config),
         *_registers(registers(config)),
-        *_section(SECTION_WORDS),
-        *_enumeration("opcodes", "OPCODE", Opcode),
+        *_section(section_words(config)),
+        *_enumeration("opcodes", "OPCODE", known_commands(config)),
         _define("FLAG_SKIP_PRIMARY", FLAG_SKIP_PRIMARY),
-        *(line for make in LAYOUTS for line in _words(make(config))),
+        *(line for layout in command_layouts(config) for line in _words(layout)),
+        *_templates(config),
         *_enumeration("modes of a launch", "MODE", Mode),
         *_words(record),
         *_enumeration("fates of a record", "FATE", FinalFate),
@@ -75,7 +90,7 @@ def _define(name: str, value: int, *, hexadecimal: bool = False) -> str:
 def _constants(config: Config) -> Iterator[str]:
     yield "/* What ID, VERSION and CONFIG_CRC read. */"
     yield _define("ID", IDENTITY, hexadecimal=True)
-    yield _define("VERSION", MAP_VERSION, hexadecimal=True)
+    yield _define("VERSION", map_version(config), hexadecimal=True)
     yield _define("CONFIG_CRC", config_crc(config), hexadecimal=True)
     yield ""
     numbers = params(config)
@@ -126,6 +141,21 @@ def _words(layout: WordLayout) -> Iterator[str]:
             owner = layout.name.upper()
             yield _define(f"{owner}_{field.name.upper()}_WORD", word)
             yield from _fields(owner, [field])
+
+
+def _templates(config: Config) -> Iterator[str]:
+    """Give the templates of loops; nothing where there are none."""
+    if not config.has_loops:
+        return
+    yield ""
+    yield "/* Flags of LAUNCH: pair k is relative if the flag of this number + k is 1. */"
+    yield _define("FLAG_RELATIVE", FIRST_RELATIVE_FLAG)
+    yield "/* Templates: slot k begins at TEMPLATE_BASE + k * TEMPLATE_BYTES, its second half"
+    yield " * TEMPLATE_STEPS further on. */"
+    yield _define("TEMPLATE_BASE", TEMPLATE_BASE, hexadecimal=True)
+    yield _define("TEMPLATE_BYTES", TEMPLATE_BYTES, hexadecimal=True)
+    yield _define("TEMPLATE_STEPS", TEMPLATE_STEPS, hexadecimal=True)
+    yield from _words(template_words(config))
 
 
 def _enumeration(title: str, prefix: str, kind: Iterable[IntEnum]) -> Iterator[str]:

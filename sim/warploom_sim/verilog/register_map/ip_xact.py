@@ -28,7 +28,7 @@ def ip_xact(config: Config, name: str) -> str:
     exporter = need("peakrdl_ipxact", "ip-xact", "IP-XACT")
     with tempfile.TemporaryDirectory() as folder:
         source, made = Path(folder, "warploom_host.rdl"), Path(folder, "warploom_host.xml")
-        source.write_text(system_rdl(config, name))
+        source.write_text(system_rdl(config, name, blocks=config.has_loops))
         compiler = rdl.RDLCompiler()
         compiler.compile_file(str(source))
         top = compiler.elaborate("warploom").top

@@ -3,15 +3,19 @@
 from collections.abc import Iterable, Iterator
 
 from warploom_spec import Config
-from warploom_spec.host_commands import LAYOUTS
-from warploom_spec.host_map import SECTION_WORDS, Word
+from warploom_spec.host_commands import command_layouts, template_words
+from warploom_spec.host_map import Word, section_words
 from warploom_spec.host_registers import registers
 from warploom_spec.queue_packets import final_record_words
 from warploom_spec.word_layout import WordField, WordLayout
 
 
 def map_table(config: Config) -> str:
-    """Return the tables of registers, of a section, of the commands' words and of a record."""
+    """Return the tables of registers, of a section, of the commands' words and of a record.
+
+    With loops also of the first half of a template.
+    """
+    templates = (template_words(config),) if config.has_loops else ()
     return "\n".join(
         [
             "Registers:",
@@ -20,8 +24,8 @@ def map_table(config: Config) -> str:
             "",
             "A section:",
             "",
-            *_words(SECTION_WORDS, "offset"),
-            *(line for make in LAYOUTS for line in _layout(make(config))),
+            *_words(section_words(config), "offset"),
+            *(line for one in (*command_layouts(config), *templates) for line in _layout(one)),
             *_layout(final_record_words(config)),
         ]
     )

@@ -4,15 +4,16 @@ from collections.abc import Iterator
 from typing import Final
 
 from warploom_spec import Config
-from warploom_spec.host_commands import LAYOUTS
-from warploom_spec.host_map import SECTION_BASE, SECTION_BYTES, SECTION_WORDS, Word
-from warploom_spec.host_registers import (
-    IDENTITY,
-    MAP_VERSION,
-    config_crc,
-    params,
-    registers,
+from warploom_spec.host_commands import command_layouts, template_words
+from warploom_spec.host_map import (
+    SECTION_BASE,
+    SECTION_BYTES,
+    TEMPLATE_BASE,
+    TEMPLATE_BYTES,
+    Word,
+    section_words,
 )
+from warploom_spec.host_registers import IDENTITY, config_crc, map_version, params, registers
 from warploom_spec.word_layout import WordLayout
 
 _ACCESS: Final = {
@@ -29,15 +30,17 @@ _WIDTHS: Final = (
     "    default accesswidth = 32;",
     "    lsb0;",
 )
+_REGISTERS: Final = ("addrmap warploom_registers {", '    name = "Registers and sections";')
 
 
-def system_rdl(config: Config, name: str) -> str:
+def system_rdl(config: Config, name: str, *, blocks: bool = False) -> str:
     """Return one configuration's map as an ``addrmap`` with a ``regfile`` for each section.
 
     Registers that are constants are ``hw = na`` with their value as reset value. Before it stands
     an ``addrmap`` for each command, ``warploom_launch`` and so on: the task register with that
-    command's fields, by byte offset from T0. The map itself is the last one, which tools take if
-    they are told none.
+    command's fields, by byte offset from T0. With loops ``warploom_template`` has the words of half
+    a template slot, and all slots are one ``mem``. The map itself is the last one, which tools take
+    if they are told none.
 
     Parameters
     ----------
@@ -45,20 +48,26 @@ def system_rdl(config: Config, name: str) -> str:
         The configuration.
     name : str
         Its name, for the map's description.
+    blocks : bool
+        Whether registers and templates are two blocks of the map, for tools that take no ``mem``
+        beside registers.
     """
     constants = _constants(config)
+    about = ("addrmap warploom {", '    name = "Warploom";', f'    desc = "Configuration {name}.";')
+    task = "The task register of a section, from T0 on, for one command."
     lines = [
         "// Warploom's registers as a host sees them; generated, not to be edited.",
-        *(line for make in LAYOUTS for line in _command(make(config))),
-        "addrmap warploom {",
-        '    name = "Warploom";',
-        f'    desc = "Configuration {name}.";',
+        *(line for layout in command_layouts(config) for line in _layout(layout, task)),
+        *(_layout(template_words(config), "Half a template slot.") if config.has_loops else ()),
+        *(_REGISTERS if blocks else about),
         *_WIDTHS,
         *(f"    {line}" for word in registers(config) for line in _register(word, constants)),
         "    regfile {",
         '        name = "One section of the mailbox";',
-        *(f"        {line}" for word in SECTION_WORDS for line in _register(word, {})),
+        *(f"        {line}" for word in section_words(config) for line in _register(word, {})),
         f"    }} SECTION[{config.sections}] @ {SECTION_BASE:#x} += {SECTION_BYTES:#x};",
+        *(("};", *about, "    warploom_registers REGISTERS @ 0x0;") if blocks else ()),
+        *_templates(config),
         "};",
     ]
     return "".join(f"{line}\n" for line in lines)
@@ -68,23 +77,36 @@ def _constants(config: Config) -> dict[tuple[str, str], int]:
     """Return the values that never change, by register and field."""
     found = {
         ("ID", "value"): IDENTITY,
-        ("VERSION", "minor"): MAP_VERSION & 0xFFFF,
-        ("VERSION", "major"): MAP_VERSION >> 16,
+        ("VERSION", "minor"): map_version(config) & 0xFFFF,
+        ("VERSION", "major"): map_version(config) >> 16,
         ("CONFIG_CRC", "value"): config_crc(config),
     }
     return found | {(f"PARAMS{f.word}", f.name): value for f, value in params(config)}
 
 
-def _command(layout: WordLayout) -> Iterator[str]:
-    """Yield the task register with the fields of one command."""
+def _templates(config: Config) -> Iterator[str]:
+    """Yield the template slots as one memory; nothing where there are no loops."""
+    if not config.has_loops:
+        return
+    words = TEMPLATE_BYTES // 4
+    yield "    external mem {"
+    yield '        name = "Launch templates";'
+    yield f'        desc = "{words} words a slot. Not each word is there: the others are refused.";'
+    yield f"        mementries = {config.loop_templates * words};"
+    yield "        memwidth = 32;"
+    yield "        sw = w;"
+    yield f"    }} TEMPLATES @ {TEMPLATE_BASE:#x};"
+
+
+def _layout(layout: WordLayout, meaning: str) -> Iterator[str]:
+    """Yield words with the fields of one layout, by byte offset from T0."""
     yield f"addrmap warploom_{layout.name} {{"
     yield f'    name = "Words of {layout.name}";'
-    yield '    desc = "The task register of a section, from T0 on, for one command.";'
+    yield f'    desc = "{meaning}";'
     yield from _WIDTHS
     for number in range(layout.words):
         if fields := layout.in_word(number):
-            meaning = f"word {number} of the task register"
-            word = Word(f"T{number}", 4 * number, "wo", meaning, fields)
+            word = Word(f"T{number}", 4 * number, "wo", f"word {number}", fields)
             yield from (f"    {line}" for line in _register(word, {}))
     yield "};"
 
