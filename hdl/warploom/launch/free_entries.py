@@ -1,6 +1,8 @@
 """Free entries of each priority, and the places for records."""
 
-from amaranth.hdl import C, Cat, Module, Mux, Signal
+from typing import Any
+
+from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -130,7 +132,7 @@ class FreeEntries(wiring.Component):
 
 
 class RecordPlaces(wiring.Component):
-    """Count the places for records, over a restart, too: rule 3.
+    """Count the places for records, over a restart, too: rules 3 and 32.
 
     Parameters
     ----------
@@ -145,7 +147,7 @@ class RecordPlaces(wiring.Component):
     left: Signal
 
     def __init__(self, config: Config) -> None:
-        self._records = config.records
+        self._config = config
         super().__init__(
             {
                 # What takes a place, and what gives one back.
@@ -153,6 +155,8 @@ class RecordPlaces(wiring.Component):
                 "preempts": In(1),
                 "refused": In(1),
                 "taken": In(1),
+                # With loops, and not with `refused`: a quiet launch has finished.
+                **({"spared": In(1)} if config.has_loops else {}),
                 # Two are free: a launch and a PREEMPT may take theirs in one cycle. A register.
                 "left": Out(1),
             }
@@ -161,9 +165,14 @@ class RecordPlaces(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         del platform
         m = Module()
-        places = Signal(range(self._records + 1), init=self._records)
+        records = self._config.records
+        places = Signal(range(records + 1), init=records)
         change = Signal(3)
-        m.d.comb += change.eq(self.refused + self.taken - self.sent - self.preempts)
+        ports: Any = self
+        without: Value = self.refused
+        if self._config.has_loops:
+            without = without | ports.spared
+        m.d.comb += change.eq(without + self.taken - self.sent - self.preempts)
         m.d.sync += [
             places.eq(places + Cat(change, change[2].replicate(max(0, len(places) - 3)))),
             self.left.eq(places[1:].any()),

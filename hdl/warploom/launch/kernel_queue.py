@@ -8,7 +8,7 @@ from amaranth.lib import wiring
 from warploom.launch.free_entries import FreeEntries, RecordPlaces
 from warploom.launch.head_choice import HeadChoice
 from warploom.launch.launch_inbox import LaunchInbox
-from warploom.launch.launch_pairs import LaunchPairs
+from warploom.launch.launch_pairs import LaunchPairs, pair_layout
 from warploom.launch.look_rounds import LookRounds
 from warploom.launch.pending_preempt import PendingPreempt
 from warploom.launch.preemption import Preemption
@@ -75,7 +75,8 @@ class KernelQueue(wiring.Component):
             m.submodules[name] = ResetInserter({"sync": ports.restart})(component)
             return component
 
-        m.submodules.places = self._places = RecordPlaces(config)
+        self._places: Any = RecordPlaces(config)
+        m.submodules.places = self._places
         self._engine: Any = part("engine", QueueEngine(config))
         self._rounds: Any = part("look_rounds", LookRounds(config))
         self._entries: Any = part("free_entries", FreeEntries(config))
@@ -225,7 +226,7 @@ class KernelQueue(wiring.Component):
         for k in range(self._config.launch_waits):
             m.d.comb += [
                 pairs.pairs[k][name].eq(launch[f"wait{k}_{name}"])
-                for name in ("valid", "stream", "count")
+                for name in pair_layout(self._config).members
             ]
 
     def _judge(self, m: Module) -> None:
@@ -261,6 +262,14 @@ class KernelQueue(wiring.Component):
             events.writer_busy.eq(self._writer.busy),
             ports.answer.eq(events.answer),
         ]
+        if self._config.has_loops:
+            m.d.comb += [
+                inbox.tag_entry.eq(events.record.entry),
+                events.tag.eq(inbox.tag),
+                self._places.spared.eq(events.spares),
+                self._writer.count.eq(self._counts.accepted),
+                ports.loop_end.eq(events.loop_end),
+            ]
         m.d.sync += [
             ports.timeline.valid.eq(events.passes),
             ports.timeline.stream.eq(engine.stream),

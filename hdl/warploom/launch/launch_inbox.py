@@ -3,13 +3,18 @@
 from typing import Any
 
 from amaranth.hdl import Cat, Module, Signal
-from amaranth.lib import stream, wiring
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from warploom.lib.rows import Rows
 from warploom_spec import Config, layouts
 from warploom_spec.errors import ERROR_CODE_BITS
 from warploom_spec.resident_packets import resident_entry_bits, resident_launch, resident_plan
+
+
+def tag_layout(config: Config) -> data.StructLayout:
+    """Return what is kept of each launch for its end, where there are loops."""
+    return data.StructLayout({"loop": config.loop_sections.bit_length(), "quiet": 1})
 
 
 class LaunchInbox(wiring.Component):
@@ -27,6 +32,8 @@ class LaunchInbox(wiring.Component):
     def __init__(self, config: Config) -> None:
         self._config = config
         entry = resident_entry_bits(config)
+        # A launch's tag, a cycle after its entry. A register.
+        tags = {"tag_entry": In(entry), "tag": Out(tag_layout(config))}
         super().__init__(
             {
                 # What leaves LaunchCheck; the next ticket.
@@ -50,6 +57,7 @@ class LaunchInbox(wiring.Component):
                 "words": Out(layouts.launch_words(config).layout()),
                 "plan_entry": In(entry),
                 "plan": Out(resident_plan(config).layout()),
+                **(tags if config.has_loops else {}),
             }
         )
 
@@ -76,6 +84,10 @@ class LaunchInbox(wiring.Component):
                     for name in ("stream", "priority", "error", "argument")
                 ),
             ]
+        if self._config.has_loops:
+            tags = Rows(m, "tags", tag_layout(self._config).size, 1 << len(ports.entry))
+            tags.write(ports.comes, ports.free_entry, Cat(launch.loop, launch.quiet))
+            m.d.sync += ports.tag.as_value().eq(tags.now(ports.tag_entry))
         body = {"ticket": ports.ticket}
         out = {}
         reads = {

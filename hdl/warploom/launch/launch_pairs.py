@@ -18,7 +18,8 @@ _WHOLE: int = queue_packets.COUNT_BITS
 
 def pair_layout(config: Config) -> data.StructLayout:
     """Return a pair as a launch brings it."""
-    return data.StructLayout({"valid": 1, "stream": config.stream_bits, "count": _COUNT})
+    fields = {"valid": 1, "stream": config.stream_bits, "count": _COUNT}
+    return data.StructLayout(fields | ({"relative": 1} if config.has_loops else {}))
 
 
 def kept_layout(config: Config) -> data.StructLayout:
@@ -136,8 +137,9 @@ class LaunchPairs(wiring.Component):
                 pair.count.eq(inbox[0].count),
             ]
         m.d.comb += self.asked.eq(Mux(self.step[0], self.stream, pair.stream))
-        behind = self._compare(m, pair, comparing)
-        out = self._memory(m, pair, comparing, behind)
+        low = self._low_count(m, pair, inbox[0])
+        behind = self._compare(m, pair, comparing, low)
+        out = self._memory(m, pair, comparing, behind, low)
         # No gate stands between a block memory and a register.
         m.d.sync += kept.as_value().eq(out[: len(kept.as_value())])
         with m.If(self.step[1]):
@@ -146,7 +148,22 @@ class LaunchPairs(wiring.Component):
             m.d.sync += ports.link.as_value().eq(out[: len(ports.link.as_value())])
         return m
 
-    def _compare(self, m: Module, pair: Any, comparing: Signal) -> Signal:
+    def _low_count(self, m: Module, pair: Any, first: Any) -> Value:
+        """Return the low bits of the awaited launch's count; keep whether it is ahead.
+
+        A relative pair says how many launches before its stream's latest one it is.
+        """
+        count = pair.count[:_COUNT]
+        distance = Value.cast(self.accepted_now - count)[:_COUNT]
+        self._is_ahead = distance[-1]
+        if not self._config.has_loops:
+            return count
+        low = Signal(_COUNT, name="low_count")
+        m.d.comb += low.eq(Mux(first.relative, distance, count))
+        self._is_ahead = Mux(first.relative, count[-1], distance[-1])
+        return low
+
+    def _compare(self, m: Module, pair: Any, comparing: Signal, low: Value) -> Signal:
         """Compare a pair; return whether that of the cycle before is not reached."""
         near, far, asks, behind = (Signal(name=name) for name in ("near", "far", "asks", "behind"))
         stream, row = (
@@ -154,9 +171,11 @@ class LaunchPairs(wiring.Component):
             Signal.like(self.waiters_now, name="row"),
         )
         away = Value.cast(self.timeline_now - pair.count)[:_WHOLE]
-        distance = Value.cast(self.accepted_now - pair.count[:_COUNT])[:_COUNT]
+        close = away
+        if self._config.has_loops:
+            close = Value.cast(self.timeline_now[:_COUNT] - low)
         m.d.sync += [
-            near.eq(away[_COUNT - 1]),
+            near.eq(close[_COUNT - 1]),
             far.eq(away[_WHOLE - 1]),
             asks.eq(comparing & pair.valid),
             stream.eq(pair.stream),
@@ -169,7 +188,7 @@ class LaunchPairs(wiring.Component):
         with m.Else():
             with m.If(comparing):
                 m.d.sync += number.eq(number + 1)
-                with m.If(self.accepting & pair.valid & distance[-1] & ~self.ahead):
+                with m.If(self.accepting & pair.valid & self._is_ahead & ~self.ahead):
                     m.d.sync += [self.ahead.eq(1), self.ahead_pair.eq(number)]
             with m.If(behind & ~self.unreached):
                 m.d.sync += [
@@ -179,7 +198,7 @@ class LaunchPairs(wiring.Component):
                 ]
         return behind
 
-    def _memory(self, m: Module, pair: Any, comparing: Signal, behind: Signal) -> Value:
+    def _memory(self, m: Module, pair: Any, comparing: Signal, behind: Signal, low: Value) -> Value:
         """Write pairs, links and the marks of dead launches; return what is read."""
         ports: Any = self
         bits, link = self._word_bits, self._pairs
@@ -195,14 +214,12 @@ class LaunchPairs(wiring.Component):
         # A pair is written a cycle after it was compared; the low bits' count goes on.
         keeps, number = Signal(name="keeps"), Signal(bits, name="kept_number")
         widened = Signal(kept_layout(self._config), name="widened", reset_less=True)
-        wraps = self.timeline_now[_COUNT - 1] & ~pair.count[_COUNT - 1]
+        wraps = self.timeline_now[_COUNT - 1] & ~low[_COUNT - 1]
         m.d.sync += [
             keeps.eq(self.accepting & comparing),
             number.eq(Mux(keeps, number + 1, 0)),
             widened.stream.eq(pair.stream),
-            widened.count.eq(
-                Cat(pair.count[:_COUNT], (self.timeline_now[_COUNT:] + wraps)[: _WHOLE - _COUNT])
-            ),
+            widened.count.eq(Cat(low, (self.timeline_now[_COUNT:] + wraps)[: _WHOLE - _COUNT])),
         ]
         written = Signal(max(widths), name="written")
         address = Signal(bits + len(self.entry), name="written_address")

@@ -18,6 +18,7 @@ from warploom.launch._launch_path_ports import (
 )
 from warploom.launch.kernel_queue import KernelQueue
 from warploom.launch.launch_check import LaunchCheck
+from warploom.launch.launch_pairs import pair_layout
 from warploom.launch.record_queue import RecordQueue
 from warploom_spec import Config, layouts, queue_packets, timing
 from warploom_spec.host_errors import HostError
@@ -65,7 +66,8 @@ class LaunchPath(wiring.Component):
         queue, records = self._queue.signature.members, self._records.signature.members
         dispatcher = self._dispatcher.signature.members
         launch = queue_packets.queued_launch(config).layout()
-        queue_ports = (*QUEUE_STREAMS, *QUEUE_INPUTS, *QUEUE_OUTPUTS)
+        self._queue_outputs = (*QUEUE_OUTPUTS, *(("loop_end",) if config.has_loops else ()))
+        queue_ports = (*QUEUE_STREAMS, *QUEUE_INPUTS, *self._queue_outputs)
         swaps = ("order_swap",) if config.has_order_table else ()
         super().__init__(
             {
@@ -139,7 +141,7 @@ class LaunchPath(wiring.Component):
         waits = [
             f"wait{k}_{name}"
             for k in range(self._config.launch_waits)
-            for name in ("valid", "stream", "count")
+            for name in pair_layout(self._config).members
         ]
         given = [name for name in check.i.payload.shape().members if name in launch.shape().members]
         moves = Signal(name="check_moves")
@@ -152,7 +154,8 @@ class LaunchPath(wiring.Component):
             queue.sent.valid.eq(transfer.valid & transfer.ready),
             queue.sent.priority.eq(launch.priority),
         ]
-        beside: dict[str, Value] = {name: launch[name] for name in ("mode", *waits)}
+        loops = ("loop", "quiet") if self._config.has_loops else ()
+        beside: dict[str, Value] = {name: launch[name] for name in ("mode", *waits, *loops)}
         unknown_mode = Signal(name="unknown_mode", reset_less=True)
         for k in range(timing(self._config).launch_check):
             before, beside = beside, {}
@@ -187,7 +190,10 @@ class LaunchPath(wiring.Component):
             connect(m, flipped(getattr(self, name)), getattr(queue, name))
         m.d.comb += [
             *(getattr(queue, name).eq(getattr(self, name)) for name in QUEUE_INPUTS),
-            *(getattr(self, name).eq(getattr(queue, name)) for name in (*QUEUE_OUTPUTS, "words")),
+            *(
+                getattr(self, name).eq(getattr(queue, name))
+                for name in (*self._queue_outputs, "words")
+            ),
             queue.clock.eq(low),
             queue.no_sm.eq(self._dispatcher.no_sm),
         ]

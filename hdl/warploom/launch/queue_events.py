@@ -2,14 +2,15 @@
 
 from typing import Any
 
-from amaranth.hdl import Module, Mux, Signal
+from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from warploom.launch.launch_inbox import tag_layout
 from warploom.launch.queue_engine import ABORT, ACCEPT, COMMAND, END, EVENTS, LATE, LOOK, PREEMPT
 from warploom.launch.queue_engine import steps as engine_steps
 from warploom.launch.stream_rows import head_layout, history_layout, state_layout, tail_layout
-from warploom_spec import Config, ErrorCode, Fate, layouts, queue_packets
+from warploom_spec import Config, ErrorCode, Fate, layouts, loop_packets, queue_packets
 from warploom_spec.errors import ERROR_CODE_BITS
 from warploom_spec.host_errors import HostError
 from warploom_spec.queue import FinalFate, QueueCode
@@ -38,8 +39,8 @@ def record_head_layout(config: Config) -> data.StructLayout:
 class QueueEvents(wiring.Component):
     """Decide each event; all outputs but registers that are named so belong to its last step.
 
-    Rules 10 to 18 of ``docs/launch/kernel_queue.md``. One event is served at a time, so nothing
-    meets here.
+    Rules 10 to 18 and 32 of ``docs/launch/kernel_queue.md``. One event is served at a time, so
+    nothing meets here.
 
     Parameters
     ----------
@@ -52,6 +53,14 @@ class QueueEvents(wiring.Component):
         entry, stream = resident_entry_bits(config), config.stream_bits
         streams, events = 1 << stream, len(EVENTS)
         answer = queue_packets.queue_answer(config).layout()
+        of_loops = {
+            # Of the launch whose entry is the record's.
+            "tag": In(tag_layout(config)),
+            # A quiet launch has finished: it has no record.
+            "spares": Out(1),
+            # A register: a launch of a loop has ended.
+            "loop_end": Out(loop_packets.loop_end(config).layout()),
+        }
         super().__init__(
             {
                 # The engine's.
@@ -125,6 +134,7 @@ class QueueEvents(wiring.Component):
                 "record": Out(record_head_layout(config)),
                 # A register: a cycle after the last step.
                 "answer": Out(answer),
+                **(of_loops if config.has_loops else {}),
             }
         )
 
@@ -352,10 +362,11 @@ class QueueEvents(wiring.Component):
         """Say what a record has, and that there is one."""
         ports: Any = self
         record, state, serves = ports.record, ports.state, ports.serves
+        ends: Value = (ports.passes & ~(look["passes"] & ports.dead)) | ports.dies
+        if self._config.has_loops:
+            ends = self._loops(m, ends)
         m.d.comb += [
-            ports.records.eq(
-                (ports.passes & ~(look["passes"] & ports.dead)) | ports.dies | ports.last[PREEMPT]
-            ),
+            ports.records.eq(ends | ports.last[PREEMPT]),
             ports.retires.eq(ports.passes | ports.dies),
             record.entry.eq(Mux(serves[ABORT], ports.aborted_entry, ports.head.entry)),
             record.stream.eq(Mux(serves[PREEMPT], 0, ports.stream)),
@@ -375,3 +386,16 @@ class QueueEvents(wiring.Component):
             m.d.comb += [record.code.eq(ErrorCode.NO_SM), record.fate.eq(FinalFate.FAILED)]
         with m.Elif(serves[ABORT] & ~self._aborts_head):
             m.d.comb += record.kills.eq(0)
+
+    def _loops(self, m: Module, ends: Value) -> Value:
+        """Tell a launch's end to its loop; return whether it makes a record; rule 32."""
+        ports: Any = self
+        tag, loop_end = ports.tag, ports.loop_end
+        finishes, over = ports.last[END] & ports.finished, Signal(name="launch_is_over")
+        m.d.comb += [over.eq(ends), ports.spares.eq(finishes & tag.quiet)]
+        m.d.sync += [
+            loop_end.valid.eq(over & tag.loop.any()),
+            loop_end.loop.eq(tag.loop - 1),
+            loop_end.finished.eq(finishes),
+        ]
+        return over & ~ports.spares

@@ -5,7 +5,7 @@ from typing import Any
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out
 
-from warploom_spec import Config, layouts, queue_packets
+from warploom_spec import Config, layouts, loop_packets, queue_packets
 from warploom_spec.resident_packets import (
     record_word,
     resident_command,
@@ -62,4 +62,6 @@ def queue_ports(config: Config) -> dict[str, Any]:
             "made": In(1),
             "release": Out(stream.Signature(config.entry_bits)),
         }
+    if config.has_loops:
+        ports["loop_end"] = Out(loop_packets.loop_end(config).layout())
     return ports

@@ -13,7 +13,7 @@ from warploom_spec.resident_packets import record_word
 
 #: Bits of a word's number.
 _NUMBER = (FINAL_RECORD_WORDS - 1).bit_length()
-#: Words that a launch's record does not have.
+#: Words that a launch's record does not have; with loops it has the first of them.
 _PREEMPT_WORDS = (3, 4)
 
 
@@ -78,11 +78,12 @@ class RecordQueue(wiring.Component):
         m.d.sync += [came.eq(number[:_NUMBER]), comes_now.eq(reads & ~removed)]
         found = memory.later(Cat(number[:_NUMBER], oldest))
         words = ports.oldest.as_value()
+        absent = _PREEMPT_WORDS[self._config.has_loops :]
         for n in range(FINAL_RECORD_WORDS):
             word = words[n * len(record.data) :][: len(record.data)]
             # No gate stands between the block memory and a word's register.
             loads = comes_now & (came == n)
-            if n in _PREEMPT_WORDS:
+            if n in absent:
                 loads &= Value.cast(ports.oldest.kind).any()
             with m.If(removed):
                 m.d.sync += word.eq(0)

@@ -1,4 +1,4 @@
-"""Final records, a word a cycle; tickets and times of acceptance by entry."""
+"""Final records, a word a cycle; tickets, times of acceptance and numbers by entry."""
 
 from typing import Any
 
@@ -13,8 +13,10 @@ from warploom_spec import Config, layouts, queue_packets
 from warploom_spec.queue import RecordKind
 from warploom_spec.resident_packets import record_word, resident_entry_bits
 
-#: Words of a record in the order in which they are written.
+#: Words of a record in the order in which they are written: of a launch without loops and with
+#: them, of a PREEMPT.
 LAUNCH_WORDS = (1, 2, 0, 5, 6, 7)
+NUMBERED_WORDS = (1, 2, 0, 5, 6, 3, 7)
 PREEMPT_WORDS = (1, 2, 0, 5, 6, 3, 4, 7)
 #: An END's last step comes four cycles after the cycle before its pick.
 _END = 4
@@ -36,6 +38,9 @@ class RecordWriter(wiring.Component):
         self._config = config
         entry, stream = resident_entry_bits(config), config.stream_bits
         counts = (1 << stream).bit_length()
+        self._launch_words = NUMBERED_WORDS if config.has_loops else LAUNCH_WORDS
+        # The number of the launch that was accepted in the cycle before.
+        numbers = {"count": In(queue_packets.WAIT_BITS)} if config.has_loops else {}
         super().__init__(
             {
                 # The boot clears an entry; the free-running counter.
@@ -48,6 +53,7 @@ class RecordWriter(wiring.Component):
                 "entry": In(entry),
                 "ticket": In(layouts.TICKET_BITS),
                 "stream": In(stream),
+                **numbers,
                 # A record begins; an entry is in use no more.
                 "records": In(1),
                 "retires": In(1),
@@ -81,7 +87,7 @@ class RecordWriter(wiring.Component):
         at = Signal(len(PREEMPT_WORDS), name="at")
         head = Signal(record_head_layout(self._config), name="record_head")
         long = head.preempt
-        last = Mux(long, at[len(PREEMPT_WORDS) - 1], at[len(LAUNCH_WORDS) - 1])
+        last = Mux(long, at[len(PREEMPT_WORDS) - 1], at[len(self._launch_words) - 1])
         with m.If(ports.records):
             m.d.sync += [at.eq(1), head.eq(ports.head)]
         with m.Else():
@@ -89,7 +95,7 @@ class RecordWriter(wiring.Component):
         early = (at << _END)[: len(at)]
         m.d.comb += [
             ports.busy.eq(at.any()),
-            ports.busy_at_end.eq(Mux(long, early.any(), early[: len(LAUNCH_WORDS)].any())),
+            ports.busy_at_end.eq(Mux(long, early.any(), early[: len(self._launch_words)].any())),
             ports.made_preempt.eq(long & last),
         ]
         fact = self._facts(m, at, head)
@@ -101,17 +107,22 @@ class RecordWriter(wiring.Component):
         ports: Any = self
         entries = 1 << len(ports.entry)
         width = len(ports.clock) + len(ports.stream)
-        facts = Rows(m, "facts", width, 2 * entries, block=True)
-        facts.write(
-            ports.comes | ports.accepts,
-            Cat(ports.comes, ports.entry),
-            Mux(ports.comes, ports.clock, Cat(ports.ticket, ports.stream)),
-        )
-        reads_head = at[:2].any()
+        writes: Value = ports.comes | ports.accepts
+        value: Value = Mux(ports.comes, ports.clock, Cat(ports.ticket, ports.stream))
+        kinds, reads_head = [ports.comes], at[:2].any()
+        reads = [reads_head & at[1]]
+        if self._config.has_loops:
+            # No launch comes in the cycle behind an acceptance.
+            numbers = Signal(name="writes_number")
+            m.d.sync += numbers.eq(ports.accepts)
+            writes, value = writes | numbers, Mux(numbers, ports.count, value)
+            kinds.append(numbers)
+            reads.append(at[3])
+            reads_head = reads_head | at[3]
+        facts = Rows(m, "facts", width, entries << len(kinds), block=True)
+        facts.write(writes, Cat(kinds, ports.entry), value)
         fact = Signal(width, name="fact", reset_less=True)
-        m.d.sync += fact.eq(
-            facts.later(Cat(reads_head & at[1], Mux(reads_head, head.entry, ports.number)))
-        )
+        m.d.sync += fact.eq(facts.later(Cat(reads, Mux(reads_head, head.entry, ports.number))))
         used = Rows(m, "used", 1, entries)
         used.write(
             ports.boot | ports.accepts | ports.retires,
@@ -153,6 +164,8 @@ class RecordWriter(wiring.Component):
             words.first_offer.eq(first & head.offered.replicate(32)),
             words.made.eq(ports.clock),
         ]
+        if self._config.has_loops:
+            m.d.comb += words.word3.eq(fact[: queue_packets.WAIT_BITS])
         with m.If(head.preempt):
             m.d.comb += [
                 words.ticket.eq(0),
@@ -169,7 +182,8 @@ class RecordWriter(wiring.Component):
             with m.If(at[k]):
                 number: Any = PREEMPT_WORDS[k]
                 data: Value = bits[32 * PREEMPT_WORDS[k] :][:32]
-                if k == len(LAUNCH_WORDS) - 1:
-                    number = Mux(head.preempt, number, LAUNCH_WORDS[k])
-                    data = Mux(head.preempt, data, bits[32 * LAUNCH_WORDS[k] :][:32])
+                if k == len(self._launch_words) - 1:
+                    own = self._launch_words[k]
+                    number = Mux(head.preempt, number, own)
+                    data = Mux(head.preempt, data, bits[32 * own :][:32])
                 m.d.sync += [record.word.eq(number), record.data.eq(data)]
