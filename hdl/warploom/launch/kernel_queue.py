@@ -147,12 +147,14 @@ class KernelQueue(wiring.Component):
     def _engine_wants(self, m: Module) -> None:
         """Connect what is wanted, and of which stream."""
         ports: Any = self
-        engine, busy = self._engine, self._writer.busy
+        engine, busy, hit = self._engine, self._writer.busy, self._search.hit
+        if self._config.has_loops:
+            hit = hit & ~self._search.lost
         wants = {
             ACCEPT: self._inbox.full & ~self._walk.walking & ~engine.last[ACCEPT],
             END: ports.ended.valid,
             COMMAND: self._walk.wants,
-            ABORT: self._search.hit,
+            ABORT: hit,
             LATE: self._times.late,
             LOOK: self._rounds.valid,
             PREEMPT: self._pending.due,

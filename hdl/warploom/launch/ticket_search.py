@@ -38,7 +38,10 @@ class TicketSearch(wiring.Component):
     idle: Signal
 
     def __init__(self, config: Config) -> None:
-        self._entries = config.queue_depth << config.priority_bits
+        self._entries, self._has_loops = (
+            config.queue_depth << config.priority_bits,
+            config.has_loops,
+        )
         entry = resident_entry_bits(config)
         super().__init__(
             {
@@ -64,6 +67,9 @@ class TicketSearch(wiring.Component):
                 "entry": Out(entry),
                 "stream": Out(config.stream_bits),
                 "idle": Out(1),
+                # With loops: the hit's entry was given back in the cycle before. A quiet launch
+                # that finishes leaves the writer free: the ABORT must not be picked.
+                **({"lost": Out(1)} if config.has_loops else {}),
             }
         )
 
@@ -76,7 +82,7 @@ class TicketSearch(wiring.Component):
             Signal(name=name) for name in ("asks", "waits", "compares", "unknown", "served")
         )
         under_way = Signal()
-        lost = Signal()
+        lost = ports.lost if self._has_loops else Signal(name="lost")
         last_one = Signal()
         m.d.comb += [
             under_way.eq(reads | waits | compares | self.hit | unknown | served | answer.valid),
