@@ -216,3 +216,44 @@ def test_a_relative_pair_that_lies_too_far_back_is_refused(block, count, code):
     script = waiting(Script(LOOPS), (0, 1), (0, count), relative=0b10)
     saw = script.run(block, 80)
     assert saw.pulses("answer", "code", "argument")[77] == (code, 29 if code else 0)
+
+
+@pytest.mark.rule("kernel_queue", 8)
+def test_a_number_has_sixteen_bits_and_is_that_of_the_answer(block):
+    """The second launch of the stream is the first one behind the wrap."""
+    two = Script(LOOPS).resident(30, 0, 50, 100).launch(40, 0).end(100, 0, Fate.FINISHED)
+    two.level("begun", 0, 120, 140).end(140, 0, Fate.FINISHED)
+    saw = two.run(block, 160, first_count=0x2FFFE)
+    assert saw.pulses("answer", "count") == {34: 0xFFFF, 44: 0}
+    assert saw.records("ticket", "word3") == {105: (1, 0xFFFF), 145: (2, 0)}
+
+
+@pytest.mark.rule("kernel_queue", 8, 29)
+def test_a_preempts_record_is_as_long_as_without_loops(block):
+    saw = Script(LOOPS).preempt(30, 3).run(block, 60)
+    words = saw.pulses("record", "word", "last")
+    assert list(words.values()) == [(k, int(k == 7)) for k in (1, 2, 0, 5, 6, 3, 4, 7)]
+
+
+@pytest.mark.rule("kernel_queue", 8, 16, 17, 32)
+def test_a_quiet_launch_of_a_broken_stream_has_a_record(block):
+    """The end is served to 63, the LOOK at the second launch to 71."""
+    two = Script(LOOPS).resident(30, 0, 50, 60, loop=1).launch(40, 0, quiet=1, loop=2)
+    saw = two.end(60, 0, Fate.FAILED, ErrorCode.SM_LOST).run(block, 90)
+    assert saw.records("ticket", "code", "word3") == {
+        65: (1, ErrorCode.SM_LOST, 1),
+        73: (2, ErrorCode.STREAM_BROKEN, 2),
+    }
+    assert saw.pulses("loop_end", *LOOP_END) == {64: (0, 0), 72: (1, 0)}
+
+
+@pytest.mark.rule("kernel_queue", 10)
+def test_a_relative_pair_is_ahead_from_half_the_range_on(block):
+    """The pair behind it counts from the start, and is one ahead."""
+    far, ahead = (0, 0x8000), (0, 2)
+    one = Script(LOOPS).launch(30, 0).launch(60, 1, far, ahead, wait0_relative=1)
+    one.launch(70, 1, (0, 0), ahead, wait0_relative=1)
+    saw = one.launch(80, 1, (0, 0), ahead, wait0_relative=1, wait1_relative=1).run(block, 100)
+    ahead_of = QueueCode.WAIT_AHEAD
+    answers = {34: (OK, 0), 67: (ahead_of, 28), 77: (ahead_of, 29), 87: (OK, 0)}
+    assert saw.pulses("answer", "code", "argument") == answers

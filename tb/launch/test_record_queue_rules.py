@@ -16,12 +16,8 @@ TINY = config_of("tiny")
 WORDS, WORD = final_record_words(TINY), record_word(TINY)
 #: The order in which KernelQueue writes a record's words.
 LAUNCH_ORDER, PREEMPT_ORDER = (1, 2, 0, 5, 6, 7), (1, 2, 0, 5, 6, 3, 4, 7)
-<<<<<<< HEAD
 #: With loops a launch's number comes before its last word.
 LOOPS_LAUNCH_ORDER = (1, 2, 0, 5, 6, 3, 7)
-=======
-NUMBERED_ORDER = (1, 2, 0, 5, 6, 3, 7)
->>>>>>> 45322afa (KernelQueue, RecordQueue, LaunchPath with loops: quiet launches, loop_end, relative pairs, a launch's number)
 KINDS = pytest.mark.parametrize("kind", [RecordQueue, Model], ids=["rtl", "model"])
 
 
@@ -40,30 +36,17 @@ class Script:
         Cycles with a pop.
     reset_in : int, optional
         The cycle of a reset, at a port ``reset_now``.
-<<<<<<< HEAD
     launch_order : tuple of int
         The words of a launch's record.
     """
 
     def __init__(self, records, pops=(), reset_in=None, launch_order=LAUNCH_ORDER):
-=======
-    numbered : bool, optional
-        Whether a launch's record has word 3.
-    """
-
-    def __init__(self, records, pops=(), reset_in=None, *, numbered=False):
->>>>>>> 45322afa (KernelQueue, RecordQueue, LaunchPath with loops: quiet launches, loop_end, relative pairs, a launch's number)
         self._pops, self._reset_in, self._cycle = pops, reset_in, 0
         self._said = {}
         for last, fields in records.items():
             fields = {"ticket": fields} if isinstance(fields, int) else fields
             words = words_of(**fields)
-<<<<<<< HEAD
             order = PREEMPT_ORDER if fields.get("kind") else launch_order
-=======
-            order = PREEMPT_ORDER if fields.get("kind") else LAUNCH_ORDER
-            order = NUMBERED_ORDER if numbered and order == LAUNCH_ORDER else order
->>>>>>> 45322afa (KernelQueue, RecordQueue, LaunchPath with loops: quiet launches, loop_end, relative pairs, a launch's number)
             for k, word in enumerate(reversed(order)):
                 assert last - k not in self._said, "two words in one cycle"
                 said = {"valid": 1, "last": int(not k), "word": word, "data": words[word]}
@@ -79,13 +62,8 @@ class Script:
 
 
 def play(kind, records, pops=(), cycles=60, config=TINY):
-<<<<<<< HEAD
     order = LOOPS_LAUNCH_ORDER if config.has_loops else LAUNCH_ORDER
     return record(made(kind, config), Script(records, pops, launch_order=order), cycles)
-=======
-    script = Script(records, pops, numbered=config.has_loops)
-    return record(made(kind, config), script, cycles)
->>>>>>> 45322afa (KernelQueue, RecordQueue, LaunchPath with loops: quiet launches, loop_end, relative pairs, a launch's number)
 
 
 def word(seen, number):
@@ -172,7 +150,6 @@ def test_a_launch_has_no_words_of_the_preempt_that_stood_there_before(kind):
     assert [t for t in dict.fromkeys(word(seen, 0)) if t] == list(range(1, 10))
 
 
-<<<<<<< HEAD
 @pytest.mark.rule("record_queue", 4, 8)
 @KINDS
 def test_with_loops_a_launch_has_its_number_and_no_other_word_of_a_preempt(kind):
@@ -186,20 +163,6 @@ def test_with_loops_a_launch_has_its_number_and_no_other_word_of_a_preempt(kind)
     shown = [n for n in dict.fromkeys(word(seen, 3)) if n]
     assert shown == [0xABCD, *(0x100 + k for k in range(1, 10))]
     assert 5 in word(seen, 4) and not any(word(seen, 4)[24:])
-=======
-@pytest.mark.rule("record_queue", 3, 4)
-@KINDS
-def test_with_loops_a_launch_has_its_number_and_no_word_four(kind):
-    """Word 3 comes 6 cycles behind a pop. A PREEMPT stood where the last record stands."""
-    config = config_of("tiny,queue_depth=1,loop_templates=4")
-    preempt = {"kind": RecordKind.PREEMPT, "word3": 0xABCD, "word4": 5, "made": 1}
-    records = {10: preempt} | {10 + 7 * k: {"ticket": k, "word3": 0x100 + k} for k in range(1, 9)}
-    seen = play(kind, records, range(22, 22 + 12 * 8, 12), cycles=150, config=config)
-    numbers = {c: n for c, n in enumerate(word(seen, 3)) if n != word(seen, 3)[c - 1]}
-    popped = {23 + 12 * k: 0 for k in range(8)}
-    assert numbers == {0: 0, 16: 0xABCD, **{28 + 12 * k: 0x101 + k for k in range(8)}, **popped}
-    assert not any(word(seen, 4)[24:])
->>>>>>> 45322afa (KernelQueue, RecordQueue, LaunchPath with loops: quiet launches, loop_end, relative pairs, a launch's number)
 
 
 @pytest.mark.rule("record_queue", 1, 2)

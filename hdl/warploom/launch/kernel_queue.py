@@ -147,21 +147,22 @@ class KernelQueue(wiring.Component):
     def _engine_wants(self, m: Module) -> None:
         """Connect what is wanted, and of which stream."""
         ports: Any = self
-        engine, busy, hit = self._engine, self._writer.busy, self._search.hit
+        engine, busy = self._engine, self._writer.busy
+        free = ~busy
         if self._config.has_loops:
-            hit = hit & ~self._search.lost
+            free = free & ~self._search.lost
         wants = {
             ACCEPT: self._inbox.full & ~self._walk.walking & ~engine.last[ACCEPT],
             END: ports.ended.valid,
             COMMAND: self._walk.wants,
-            ABORT: hit,
+            ABORT: self._search.hit,
             LATE: self._times.late,
             LOOK: self._rounds.valid,
             PREEMPT: self._pending.due,
         }
         can = {
             END: ~self._writer.busy_at_end,
-            ABORT: ~busy,
+            ABORT: free,
             PREEMPT: ~busy,
         }
         streams = {

@@ -67,8 +67,8 @@ class TicketSearch(wiring.Component):
                 "entry": Out(entry),
                 "stream": Out(config.stream_bits),
                 "idle": Out(1),
-                # With loops: the hit's entry was given back in the cycle before. A quiet launch
-                # that finishes leaves the writer free: the ABORT must not be picked.
+                # With loops: the hit's entry was given back in the cycle before. Behind a quiet
+                # launch that finishes the writer is free: the ABORT must not be picked.
                 **({"lost": Out(1)} if config.has_loops else {}),
             }
         )

@@ -95,6 +95,8 @@ def _wanted(parts: Parts, inputs: Mapping[str, int], finishing: Event | None) ->
 
 def _is_possible(parts: Parts, event: Event) -> bool:
     """Return whether an event can be served that is picked in this cycle."""
+    if event is Event.ABORT and parts.search.given_back:
+        return False
     if event in WRITES_IN:
         return not parts.writer.busy(parts.cycle + WRITES_IN[event])
     return True

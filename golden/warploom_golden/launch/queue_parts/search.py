@@ -64,6 +64,11 @@ class Search:
         self._ready_in: int | None = None
         self._code = 0
 
+    @property
+    def given_back(self) -> bool:
+        """Whether the hit's entry was given back: it is wanted, and not picked."""
+        return self.hit is not None and self._ready_in is not None
+
     def ready(self, cycle: int) -> bool:
         """Return whether ``abort.ready`` is 1; the answer comes a cycle later."""
         return cycle == self._ready_in
@@ -106,7 +111,6 @@ class Search:
             self._look_again(now)
         if self.hit is not None:
             if now.given == self.hit.entry:
-                self.hit = None
                 self._unknown(now.cycle + GIVEN_TO_READY)
         elif now.cycle >= self._read_from and not now.busy and self._ready_in is None:
             self._look(now.cycle)
