@@ -33,7 +33,9 @@ class LaunchInbox(wiring.Component):
         self._config = config
         entry = resident_entry_bits(config)
         # A launch's tag, a cycle after its entry. A register.
-        tags = {"tag_entry": In(entry), "tag": Out(tag_layout(config))}
+        tags: dict[str, Any] = {}
+        if config.has_loops:
+            tags = {"tag_entry": In(entry), "tag": Out(tag_layout(config))}
         super().__init__(
             {
                 # What leaves LaunchCheck; the next ticket.
@@ -57,7 +59,7 @@ class LaunchInbox(wiring.Component):
                 "words": Out(layouts.launch_words(config).layout()),
                 "plan_entry": In(entry),
                 "plan": Out(resident_plan(config).layout()),
-                **(tags if config.has_loops else {}),
+                **tags,
             }
         )
 

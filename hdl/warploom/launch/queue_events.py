@@ -53,14 +53,16 @@ class QueueEvents(wiring.Component):
         entry, stream = resident_entry_bits(config), config.stream_bits
         streams, events = 1 << stream, len(EVENTS)
         answer = queue_packets.queue_answer(config).layout()
-        of_loops = {
-            # Of the launch whose entry is the record's.
-            "tag": In(tag_layout(config)),
-            # A quiet launch has finished: it has no record.
-            "spares": Out(1),
-            # A register: a launch of a loop has ended.
-            "loop_end": Out(loop_packets.loop_end(config).layout()),
-        }
+        of_loops: dict[str, Any] = {}
+        if config.has_loops:
+            of_loops = {
+                # Of the launch whose entry is the record's.
+                "tag": In(tag_layout(config)),
+                # A quiet launch has finished: it has no record.
+                "spares": Out(1),
+                # A register: a launch of a loop has ended.
+                "loop_end": Out(loop_packets.loop_end(config).layout()),
+            }
         super().__init__(
             {
                 # The engine's.
@@ -134,7 +136,7 @@ class QueueEvents(wiring.Component):
                 "record": Out(record_head_layout(config)),
                 # A register: a cycle after the last step.
                 "answer": Out(answer),
-                **(of_loops if config.has_loops else {}),
+                **of_loops,
             }
         )
 
