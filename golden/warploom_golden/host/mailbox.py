@@ -1,11 +1,13 @@
 """Cycle model of Mailbox: doorbells and task registers, and what becomes of a command."""
 
 from collections import deque
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import assert_never
 
-from warploom_golden.host.mailbox_launches import LaunchSide
+from warploom_golden.host.mailbox_launches import Completion, LaunchSide
+from warploom_golden.host.mailbox_loops import LoopSide
+from warploom_golden.host.mailbox_section import Section
 from warploom_spec import host_packets, queue_packets, timing
 from warploom_spec.config import Config
 from warploom_spec.host_commands import (
@@ -18,6 +20,7 @@ from warploom_spec.host_commands import (
     Opcode,
     command_words,
     launch_words,
+    loop_words,
     mask_words,
     run_words,
 )
@@ -27,41 +30,19 @@ from warploom_spec.host_map import (
     RESULT_WORDS,
     SECTION_BASE,
     SECTION_BYTES,
-    SECTION_WORDS,
+    section_words,
 )
 from warploom_spec.queue_packets import FIRST_WAIT_WORD
 
-#: The word with the mask: the argument of its ``FIELD_RANGE``.
+#: The word with the mask, and LOOP's with the slots: arguments of their ``FIELD_RANGE``.
 MASK_WORD = 1
+SLOTS_WORD = 2
 ALL_STROBES = 0b1111
 #: Words that a unit's cores write.
+LOOP_WORDS = "RESULT2", "RESULT3"
 CORE_WORDS = tuple(f"RESULT{8 + k}" for k in range(RESULT_WORDS))
 #: Cycles with a soft reset, one after the other, after which the mailbox is closed.
 CLOSES_AFTER = 3
-
-
-@dataclass
-class Section:
-    """What a section holds but its task register: all of it is 0 after a reset."""
-
-    doorbell: int = 0
-    #: The doorbell of the cycle before.
-    doorbell_before: int = 0
-    #: A command of it was sent to the launch path and not answered.
-    awaits: bool = False
-    #: STATUS, ASSIGNED, ERROR and RESULT words that are not 0, by name.
-    outcome: dict[str, int] = field(default_factory=dict)
-
-    def ring(self) -> None:
-        """Take the section: its words are 0 until its command completes."""
-        self.doorbell = 1
-        self.outcome.clear()
-
-    def complete(self, words: Mapping[str, int]) -> None:
-        """Write an outcome's words and clear the doorbell."""
-        self.outcome.update(words)
-        self.doorbell = 0
-        self.awaits = False
 
 
 @dataclass(frozen=True)
@@ -101,7 +82,9 @@ class Mailbox:
         self._run_words = run_words(config)
         self._launch_words = launch_words(config)
         self._mask_words = mask_words(config)
-        self._words = {word.offset: word for word in SECTION_WORDS}
+        self._loop_words = loop_words(config)
+        self._has_loops = config.has_loops and launches
+        self._words = {word.offset: word for word in section_words(config)}
         self._read_latency = timing(config).bus_answer
         self._tasks = [[0] * TASK_WORDS for _ in range(config.sections)]
         self.reset()
@@ -122,7 +105,12 @@ class Mailbox:
         self._ended: list[int] = []
         #: The task that is at its unit in this cycle, with the unit.
         self._running: tuple[int, int] | None = None
-        self._path = LaunchSide(self._config, self._tasks)
+        self._path = LaunchSide(self._config, self._tasks, self._sections)
+        self._loops = None
+        if self._has_loops:
+            self._loops = LoopSide(self._config, self._sections, self._tasks)
+        #: The read of the cycle before is of a loop's result: LoopExpander says what it gives (18).
+        self._asks_loop = False
         self._completed = False
 
     @property
@@ -148,6 +136,8 @@ class Mailbox:
         if self._running is not None:
             unit, task = self._running
             values[f"run__{unit}"] = task
+        if self._loops is not None:
+            values |= self._loops.outputs()
         if self._launches:
             values |= self._path.outputs(inputs, self._closed)
             values["completed"] = int(self._completed)
@@ -166,23 +156,25 @@ class Mailbox:
         for section in self._sections:
             section.doorbell_before = section.doorbell
         due = self._path.completions()
+        rung = self._rung(write) if performs else self._rung_by_step()
         if self._launches:
             self._path.take_answers(inputs)
-            leaver = self._path.advance(inputs, closed, self._rung(write) if performs else None)
+            leaver = self._path.advance(inputs, closed, rung)
             if leaver is not None:
                 self._sections[leaver].awaits = True
         judged, self._judged, self._running = self._judged, None, None
         if judged is not None:
             self._serve(judged, inputs["missing"])
-        for number, outcome in due:
-            self._sections[number].complete(outcome)
+        self._settle(due)
         self._take_unit_answers(inputs, closed)
         for section in interrupted:
             section.outcome.clear()
             section.complete({"ERROR": HostError.RESET})
         if performs:
             self._perform(write)
+        self._judged = rung
         self._committing = self._write.unpack(inputs["write"])
+        self._step_loops(inputs)
         self._active_before.popleft()
         self._active_before.append(self._launches and bool(inputs["soft_reset_active"]))
         after = (section.doorbell for section in self._sections)
@@ -221,7 +213,6 @@ class Mailbox:
         rung = self._rung(write)
         if rung is not None:
             self._sections[rung].ring()
-            self._judged = rung
         place = self._place(write["address"])
         assert place is not None, "a write outside the map is refused"
         section, offset = place
@@ -239,8 +230,11 @@ class Mailbox:
         return place[0] if write["strobes"] and write["data"] else None
 
     def _sample(self, inputs: Mapping[str, int]) -> None:
-        """Rule 3: sample the read of this cycle."""
+        """Rules 3 and 18: sample the read of this cycle, and end the one of the cycle before."""
         read = self._sampling
+        if self._asks_loop:
+            self._answers[-1] = self._answer.pack({"refused": 0, "data": inputs["loop_result"]})
+        self._asks_loop = bool(read["valid"]) and self._is_of_loop(read["address"])
         self._answers.popleft()
         self._answers.append(self._read_word(read["address"]) if read["valid"] else None)
         self._sampling = self._read.unpack(inputs["read"])
@@ -260,25 +254,64 @@ class Mailbox:
             data = held.outcome.get(word.name, 0)
         return self._answer.pack({"refused": 0, "data": data})
 
+    def _is_of_loop(self, word_address: int) -> bool:
+        """Rule 18: return whether a read of this cycle gives what LoopExpander says."""
+        place = self._place(word_address)
+        if place is None or self._shut:
+            return False
+        section, offset = place
+        return self._words[offset].name in LOOP_WORDS and self._sections[section].shows_loop
+
+    # Loops
+
+    def _rung_by_step(self) -> int | None:
+        """Rule 18: return the section whose ring commits in this cycle."""
+        step = None if self._loops is None else self._loops.commits(shut=self._shut)
+        return self._loops.section(step) if self._loops and step and step["ring"] else None
+
+    def _settle(self, due: Sequence[Completion]) -> None:
+        """Rules 10, 11, 18 and 19: what came in the cycle before."""
+        for number, outcome in due:
+            if self._loops is not None and self._sections[number].loops:
+                self._loops.settle(number, outcome)
+            else:
+                self._sections[number].complete(outcome)
+        if self._loops is not None:
+            self._loops.end()
+
+    def _step_loops(self, inputs: Mapping[str, int]) -> None:
+        """Rules 18 and 19: what comes in this cycle; its write is there already."""
+        if self._loops is not None:
+            self._loops.hear(self._path.events)
+            step = self._loops.commits(shut=self._shut)
+            self._loops.advance(step, inputs["step"], taken=not self._committing["valid"])
+
     # Serving
 
     def _serve(self, number: int, missing: int) -> None:
-        """Rules 5 to 9a: complete a section's command, or hand it on."""
-        verdict, opcode = self._verdict(number, missing), self._opcode(number)
+        """Rules 5 to 9a, 17 and 18: complete a section's command, or hand it on."""
         section = self._sections[number]
-        if verdict is not None:
+        opcode = Opcode.LAUNCH if section.loops else self._opcode(number)
+        verdict = self._verdict(number, opcode, missing)
+        if verdict is not None and section.loops:
+            assert self._loops is not None
+            self._loops.refuse(number, verdict.code | verdict.argument << 16)
+        elif verdict is not None:
             section.complete({"ERROR": verdict.code | verdict.argument << 16})
             if verdict.code == HostError.OK and opcode is Opcode.DISCONNECT:
                 self._disconnected[number] = 1
         elif opcode is Opcode.RUN:
             self._running = number, self._task(number)
+        elif opcode is Opcode.LOOP:
+            assert self._loops is not None
+            self._loops.begin(number)
         else:
             assert opcode in LAUNCH_COMMANDS, f"{opcode!r} completes at once"
             section.awaits = self._path.hand_on(number, opcode)
 
-    def _verdict(self, number: int, missing: int) -> Verdict | None:
+    def _verdict(self, number: int, opcode: Opcode | None, missing: int) -> Verdict | None:
         """Rule 5: return what a command completes with at once; None if it is handed on."""
-        opcode, has_unit = self._opcode(number), number < self._config.units
+        has_unit = number < self._config.units
         if has_unit and self._disconnected[number]:
             return Verdict(HostError.DISCONNECTED)
         if opcode is None or (opcode in LAUNCH_COMMANDS and not self._launches):
@@ -290,8 +323,10 @@ class Mailbox:
         match opcode:
             case Opcode.NOP | Opcode.DISCONNECT:
                 return Verdict(HostError.OK)
-            case Opcode.ABORT | Opcode.LOOP:
+            case Opcode.ABORT:
                 return None
+            case Opcode.LOOP:
+                return self._judge_loop(number)
             case Opcode.LAUNCH:
                 word = self._too_large(number)
                 return None if word is None else Verdict(HostError.FIELD_RANGE, word)
@@ -312,6 +347,14 @@ class Mailbox:
         if self._parts(number) > cores:
             return Verdict(HostError.BAD_SPLIT)
         return None if self._parts(number) else Verdict(HostError.OK)
+
+    def _judge_loop(self, number: int) -> Verdict | None:
+        """Rule 5 (c) and (f) for a LOOP."""
+        if number < self._config.first_loop_section:
+            return Verdict(HostError.NO_LOOP)
+        words = self._loop_words.unpack(self._tasks[number])
+        wrong = max(words["first_slot"], words["last_slot"]) >= self._config.loop_templates
+        return Verdict(HostError.FIELD_RANGE, SLOTS_WORD) if wrong else None
 
     def _opcode(self, number: int) -> Opcode | None:
         """Return a section's command; None if the page's table has no such opcode."""
@@ -335,9 +378,9 @@ class Mailbox:
         words = [
             self._launch_words.by_name[field.name].word
             for field in self._descriptor.fields
-            if not field.name.startswith("wait") and values[field.name] >> field.bits
+            if not field.name.startswith("wait") and values.get(field.name, 0) >> field.bits
         ]
-        if values[RESERVED_FIELD]:
+        if values.get(RESERVED_FIELD, 0):
             words.append(self._launch_words.by_name[RESERVED_FIELD].word)
         for pair in range(WAIT_WORDS):
             beyond = values[f"wait{pair}_stream"] >> self._config.stream_bits

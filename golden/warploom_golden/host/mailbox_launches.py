@@ -3,10 +3,17 @@
 from collections import deque
 from collections.abc import Mapping, Sequence
 
+from warploom_golden.host.mailbox_section import Section
 from warploom_spec import queue_packets
 from warploom_spec.config import Config
 from warploom_spec.errors import ErrorCode
-from warploom_spec.host_commands import Opcode, abort_words, launch_words, mask_words
+from warploom_spec.host_commands import (
+    FIRST_RELATIVE_FLAG,
+    Opcode,
+    abort_words,
+    launch_words,
+    mask_words,
+)
 from warploom_spec.queue_packets import QueueOpcode
 from warploom_spec.resident_packets import resident_command
 
@@ -51,10 +58,14 @@ class LaunchSide:
         Widths of a launch.
     tasks : sequence of sequence of int
         The sections' task registers: read, never changed.
+    sections : sequence of Section
+        The sections, of which some loop: read, never changed.
     """
 
-    def __init__(self, config: Config, tasks: Sequence[Sequence[int]]) -> None:
-        self._config, self._tasks = config, tasks
+    def __init__(
+        self, config: Config, tasks: Sequence[Sequence[int]], sections: Sequence[Section]
+    ) -> None:
+        self._config, self._tasks, self._sections = config, tasks, sections
         self._descriptor = queue_packets.queued_launch(config)
         self._launch_answer = queue_packets.queue_answer(config)
         self._command = resident_command(config)
@@ -122,6 +133,11 @@ class LaunchSide:
             self._waiting.clear()  # 15
         return leaver
 
+    @property
+    def events(self) -> Sequence[Completion]:
+        """What happened in this cycle, behind `take_answers` and `advance`."""
+        return self._due
+
     def completions(self) -> list[Completion]:
         """Return what completes at the end of this cycle; call it before `advance`."""
         due, self._due = self._due, []
@@ -169,5 +185,8 @@ class LaunchSide:
         for pair in range(self._config.launch_waits):
             values[f"wait{pair}_valid"] = values["flags"] >> pair & 1
             values[f"wait{pair}_stream"] &= streams
+            values[f"wait{pair}_relative"] = values["flags"] >> FIRST_RELATIVE_FLAG + pair & 1
+        is_of_loop = self._sections[section].loops
+        values["loop"] = section - self._config.first_loop_section + 1 if is_of_loop else 0
         names = [field.name for field in self._descriptor.fields]
         return self._descriptor.pack({name: values[name] for name in names})
