@@ -92,7 +92,7 @@ class Commands:
         if self._launches_left:
             self._launches_left -= 1
             section = self._section = rng.randrange(self._config.sections)
-            return self._finished(section, self._launch())
+            return self._finished(section, self.launch())
         sections = rng.choice((self._config.units, self._config.units, self._config.sections))
         section = self._section = rng.randrange(sections)
         opcode = rng.choice(
@@ -101,11 +101,13 @@ class Commands:
         )
         if rng.random() < 0.25:
             return self._stream_commands()
+        if self._config.has_loops and rng.random() < 0.3:
+            return self._loop()
         if rng.random() < 0.1:
             # Nearly a command.
             opcode = rng.choice(list(Opcode)) ^ 1 << rng.randrange(8)
         if opcode == Opcode.LAUNCH:
-            return self._finished(section, self._launch())
+            return self._finished(section, self.launch())
         most = self._config.cores_per_unit
         parts = rng.choice((0, 1, most - 1, most, most + 1, rng.randint(1, most), 255))
         larger = rng.choice((0, parts, rng.randint(0, parts), rng.getrandbits(8)))
@@ -117,6 +119,18 @@ class Commands:
         for name in ("T1", "T4", "T5", "T6", "T7"):
             if rng.random() < 0.3:
                 words[name] = rng.getrandbits(32)
+        return self._finished(section, words)
+
+    def _loop(self):
+        """Return a LOOP, now and then of a section that cannot loop, or of no such slot."""
+        rng, config = self._rng, self._config
+        first = 0 if rng.random() < 0.1 else config.first_loop_section
+        section = self._section = rng.randrange(first, config.sections)
+        slots = [rng.randrange(config.loop_templates) for _ in range(2)]
+        if rng.random() < 0.05:
+            slots[rng.randrange(2)] |= config.loop_templates << rng.randrange(2)
+        words = {"T0": Opcode.LOOP | rng.getrandbits(24) << 8, "T1": rng.getrandbits(32)}
+        words["T2"] = slots[0] | slots[1] << 8 | rng.getrandbits(16) << 16
         return self._finished(section, words)
 
     def _stream_commands(self):
@@ -144,12 +158,13 @@ class Commands:
         self._rng.shuffle(writes)
         return writes + [a_write(section, "DOORBELL", 1)] * self._rng.choice((1, 1, 2))
 
-    def _launch(self):
+    def launch(self):
         """Return the words of a launch, now and then with a value too large for its field."""
         rng, layout = self._rng, launch_words(self._config)
         fields = [f for f in queued_launch(self._config).fields if f.name in layout.by_name]
         values = {field.name: rng.getrandbits(field.bits) for field in fields}
-        values[RESERVED_FIELD] = rng.random() < 0.05
+        if RESERVED_FIELD in layout.by_name:
+            values[RESERVED_FIELD] = rng.random() < 0.05
         if rng.random() < 0.3:
             narrow = [f for f in fields if f.bits < layout.by_name[f.name].bits]
             for field in rng.sample(narrow, rng.choice((1, 1, 2))):
@@ -173,6 +188,7 @@ class Commands:
         if rng.random() < 0.1:
             return READ.pack({"valid": 1, "address": rng.getrandbits(14)})
         words = ("DOORBELL", "STATUS", "ERROR", "ERROR", "RESULT0", rng.choice(list(OFFSETS)))
+        words += ("RESULT2", "RESULT3") * self._config.has_loops
         results = ("RESULT1", f"RESULT{8 + rng.randrange(RESULT_WORDS)}")
         name = rng.choice((*words, *results))
         return a_read(self._some_section(), name)

@@ -18,6 +18,8 @@ from warploom_spec.host_registers import register_addresses
 TINY = config_of("tiny")
 #: Two words of SMs, an order table, several units.
 ODD = "tiny,sms=33,policy=freed_first,sections=3,units=3,queue_depth=2"
+#: The same with loops; of three sections the last one can loop.
+LOOPS = f"{ODD},loop_templates=4,loop_sections=1"
 ERROR = layouts.error_record(TINY)
 
 
@@ -33,7 +35,9 @@ def writes(context):
     rng, config = context.rng, config_of(context.params["config"])
     addresses = register_addresses(config)
     pace = Pace(rng)
-    often = [name for name in addresses if name.startswith(("IRQ", "SM_EN", "CLEAR", "ORDER"))]
+    often = [
+        name for name in addresses if name.startswith(("IRQ", "SM_EN", "CLEAR", "ORDER", "LOOP"))
+    ]
     while True:
         name = rng.choice((*often, *often, "IRQ_STATUS", "IRQ_STATUS", *addresses))
         if name == "CONTROL" and rng.random() < 0.5:
@@ -216,8 +220,9 @@ def test_equals_its_model_and_hard_cases_happen(config, seed, monkeypatch):
     run_until(Happenings().counts(), lambda n: [case(config, seed + n)], "amaranth")
 
 
-def test_equals_its_model_on_amaranth(seed):
-    run([case(ODD, seed, 1000)], "amaranth")
+@pytest.mark.parametrize("config", [ODD, LOOPS])
+def test_equals_its_model_on_amaranth(config, seed):
+    run([case(config, seed, 1000)], "amaranth")
 
 
 @pytest.mark.parametrize("more", deep_but([0], range(2)))

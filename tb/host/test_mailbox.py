@@ -3,7 +3,9 @@
 import pytest
 
 from tb.host.commands import WRITE, Commands
+from tb.host.loop_steps import LoopSteps
 from tb.host.mailbox_events import Closing, Happenings
+from tb.host.mailbox_loop_events import LOOP_HAPPENINGS, OF_LOOPS
 from tb.support.deep_values import deep_but
 from tb.support.dispatch_configs import config_of
 from tb.support.hard_cases import run_until
@@ -17,6 +19,8 @@ from warploom_spec.queue import QueueCode
 TINY = config_of("tiny")
 #: Three units, and sections without one; odd in every number. The words could name more streams.
 ODD = "tiny,sections=5,units=3,cores_per_unit=5,stream_bits=3,priority_bits=1"
+#: Three sections loop: one has a unit, two have none.
+LOOPS = f"{ODD},loop_templates=4,loop_sections=3"
 #: A number of sections that is a power of two: Verilator says so of none other.
 EVEN = ODD.replace("sections=5", "sections=4")
 RESULT = host_packets.unit_result(TINY)
@@ -46,6 +50,10 @@ class Surroundings:
         self._config = config_of(context.params["config"])
         self._rng = context.rng
         self._commands = Commands(self._config, context.case.rng("commands"))
+        self._steps = None
+        if self._config.has_loops:
+            rng = context.case.rng("steps")
+            self._steps = LoopSteps(self._config, rng, Commands(self._config, rng))
         self._done = host_packets.unit_done(self._config)
         self._error = host_packets.unit_error(self._config)
         self._paces = {
@@ -67,6 +75,8 @@ class Surroundings:
     def _restart(self):
         self._running = [False] * self._config.units
         self._commands.restart()
+        if self._steps is not None:
+            self._steps.restart()
         # Sections that were rung: the latest write's, one that commits, one that is judged.
         self._rings = [None] * 3
         self._unanswered = dict.fromkeys(KINDS, 0)
@@ -99,6 +109,9 @@ class Surroundings:
         )
         inputs["unit_reset"] |= self._reset_at_the_judgement(inputs["write"])
         inputs |= {f"error__{k}": self._explanation() for k in self._units()}
+        if self._steps is not None:
+            writes, active = bool(inputs["write"]), bool(inputs["soft_reset_active"])
+            inputs |= self._steps.next(outputs, writes, active)
         self._closing.next(inputs["soft_reset_active"])
         if closed:
             # Their units are reset; what these still say is not heard.
@@ -123,7 +136,11 @@ class Surroundings:
         """Return whether a soft reset runs; one begins when it matters, or at any time."""
         self._resets_for -= self._resets_for > 0
         matters = self._rings[0] is not None or any(self._unanswered.values())
-        if self._rng.random() < (0.02 if matters else 0.002):
+        chance = 0.02 if matters else 0.002
+        if self._steps is not None:
+            # A loop takes long: most have to come to their end.
+            chance = 0.03 if self._steps.acts else chance / 5
+        if self._rng.random() < chance:
             self._resets_for = self._rng.randint(1, 20)
         return int(self._resets_for > 0)
 
@@ -196,13 +213,14 @@ class Surroundings:
 
 
 def case(config, seed, cycles=6000):
+    loops = f"tb.host.mailbox_loop_events:LOOP_HAPPENINGS.{config}"
     return Case(
         make=make,
         params={"config": config},
         seed=seed,
         cycles=cycles,
         stimulus=Surroundings,
-        events={"happenings": Happenings},
+        events={"happenings": loops if config_of(config).has_loops else Happenings},
     )
 
 
@@ -215,9 +233,15 @@ NEEDS_MORE = (
 )
 
 
-@pytest.mark.parametrize("config", deep_but([], ["tiny", ODD, "default"], thorough=[ODD]))
+@pytest.mark.parametrize(
+    "config", deep_but([], ["tiny", ODD, "default", LOOPS], thorough=[ODD, LOOPS])
+)
 def test_equals_its_model_and_hard_cases_happen(config, seed):
-    names = Happenings().counts().keys() - set(NEEDS_MORE if config == "tiny" else ())
+    if config_of(config).has_loops:
+        names = getattr(LOOP_HAPPENINGS, config)().counts().keys()
+    else:
+        names = Happenings().counts().keys() - set(OF_LOOPS)
+    names -= set(NEEDS_MORE if config == "tiny" else ())
     run_until(names, lambda n: [case(config, seed + 2 * n + k) for k in range(2)], "verilator")
 
 
@@ -226,8 +250,8 @@ def test_equals_its_model_and_hard_cases_happen(config, seed):
     ("simulator", "config"),
     deep_but(
         [("amaranth", ODD)],
-        [("amaranth", ODD), ("icarus", ODD), ("verilator", EVEN)],
-        thorough=[("icarus", ODD)],
+        [("amaranth", ODD), ("icarus", ODD), ("verilator", EVEN), ("amaranth", LOOPS)],
+        thorough=[("icarus", ODD), ("amaranth", LOOPS)],
     ),
 )
 def test_equals_its_model_on_other_simulators(simulator, config, more, seed):

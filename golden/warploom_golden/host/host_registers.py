@@ -8,10 +8,10 @@ from warploom_spec.config import Config
 from warploom_spec.host_map import Word
 from warploom_spec.host_registers import (
     IDENTITY,
-    MAP_VERSION,
     ErrorBlock,
     Interrupt,
     config_crc,
+    map_version,
     params,
     registers,
 )
@@ -75,7 +75,7 @@ class HostRegisters:
         self._restart_next = self._restart = False
         #: The soft reset that ends was forced: ``restart_next`` is 1, or was in the cycle before.
         self._forced = False
-        self._unit_reset = 0
+        self._unit_reset = self._loop_stop = 0
         #: Streams that are marked, and the one at ``clear_stream``.
         self._marked: set[int] = set()
         self._clears: int | None = None
@@ -123,6 +123,7 @@ class HostRegisters:
         self._note_events(performed, write["data"], inputs)
         self._note_errors(inputs)
         self._reset_units(performed, write["data"])
+        self._stop_loops(performed, write["data"])
         self._advance_reset(performed, write["data"], bool(inputs["idle"]))
         self._committing = self._write.unpack(inputs["write"])
         self._sampling = self._read.unpack(inputs["read"])
@@ -166,6 +167,8 @@ class HostRegisters:
             "clearing": int(self._clears is not None or bool(self._marked)),
             "unit_reset": self._unit_reset,
         }
+        if self._config.has_loops:
+            values["loop_stop"] = self._loop_stop
         if self._config.has_order_table:
             values["order_swap__payload"] = self._swapped
             values["order_swap__valid"] = int(self._swapped is not None)
@@ -223,7 +226,7 @@ class HostRegisters:
         """Return what every register that can be read holds."""
         found = {
             "ID": IDENTITY,
-            "VERSION": MAP_VERSION,
+            "VERSION": map_version(self._config),
             "CONFIG_CRC": config_crc(self._config),
             "STATE": int(self._soft_reset_active) | self._epoch << 16,
             "IRQ_ENABLE": self._irq_enable,
@@ -314,6 +317,11 @@ class HostRegisters:
             self._unit_reset = units
         else:
             self._unit_reset = data & units if performed == "UNIT_RESET" else 0
+
+    def _stop_loops(self, performed: str | None, data: int) -> None:
+        """Rule 3: the sections whose loops are stopped in the next cycle."""
+        sections = (1 << self._config.sections) - 1
+        self._loop_stop = data & sections if performed == "LOOP_STOP" else 0
 
     def _advance_reset(self, performed: str | None, data: int, idle: bool) -> None:
         """Rules 10 to 12."""
