@@ -2,10 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 
 from warploom_golden.host.bus_port import BusPort
 from warploom_golden.host.execution_unit import ExecutionUnit
 from warploom_golden.host.host_registers import HostRegisters
+from warploom_golden.host.loop_expander import LoopExpander
 from warploom_golden.host.mailbox import Mailbox
 from warploom_golden.host.task_units import (
     inputs_from_cores,
@@ -38,6 +41,8 @@ PARTS = ("payload", "valid")
 SENT = ("launch", "command", "abort")
 #: A cycle in which no SM reads indices. Data that were read are always taken.
 NOTHING_COMES = {"read__valid": 0, "read__payload": 0, "data__ready": 1}
+#: What LoopExpander hears of the launch path, under the same names.
+TO_LOOPS = "room", "records_left", "loop_end"
 #: AXI4-Lite's channels, and what the host drives of them.
 BUS_INPUTS = (
     *(f"axil__{name}__{part}" for name in ("aw", "w", "ar") for part in ("payload", "valid")),
@@ -53,6 +58,7 @@ class Cycle:
     units: list[Inputs]
     registers: Inputs
     mailbox: Inputs
+    loops: Inputs
     read_arbiter: Inputs
     launch_path: Inputs
     outputs: Ports
@@ -85,6 +91,7 @@ class FrontEnd:
         self._units = [ExecutionUnit(config) for _ in range(config.units)]
         self._registers = HostRegisters(config)
         self._mailbox = Mailbox(config)
+        self._loops = LoopExpander(config) if config.has_loops else None
         self._read_arbiter = IndexReadArbiter(config) if config.makes_indices else None
         self._launch_path = LaunchPath(
             config,
@@ -111,6 +118,8 @@ class FrontEnd:
         for unit in self._units:
             unit.reset()
         self._mailbox.reset()
+        if self._loops is not None:
+            self._loops.reset()
         if self._read_arbiter is not None:
             self._read_arbiter.reset()
         self._launch_path.reset()
@@ -128,6 +137,8 @@ class FrontEnd:
         forced = bool(self._registers.outputs({})["forced_next"])
         self._registers.tick(cycle.registers)
         self._mailbox.tick(cycle.mailbox)
+        if self._loops is not None:
+            self._loops.tick(cycle.loops)
         if self._read_arbiter is not None:
             self._read_arbiter.tick(cycle.read_arbiter)
         self._launch_path.tick(cycle.launch_path)
@@ -162,13 +173,16 @@ class FrontEnd:
         path = self._launch_path.outputs(NOTHING_COMES)
         mailbox_inputs = accesses | words_of_units(units) | control | self._path_says(path)
         mailbox_inputs["clearing"] = registers["clearing"] or 0
+        loops = self._loops.outputs({}) if self._loops is not None else {}
+        if loops:
+            mailbox_inputs |= {"step": loops["step"] or 0, "loop_result": loops["result"] or 0}
         mailbox = self._mailbox.outputs(mailbox_inputs)
         arbiter_inputs, arbiter = self._reads(inputs, control["soft_reset_active"], path)
         path_inputs = self._path_inputs(inputs, registers, mailbox, arbiter)
         idle = path["idle"] and not mailbox["waiting"] and arbiter["idle"]
         return Cycle(
             bus_port={name: inputs[name] for name in BUS_INPUTS}
-            | self._bus_answers(registers, mailbox),
+            | self._bus_answers(registers, mailbox, *([loops] if loops else ())),
             units=[
                 inputs_from_cores(k, inputs)
                 | {"run": mailbox[f"run__{k}"] or 0, "reset": control["unit_reset"] >> k & 1}
@@ -183,6 +197,7 @@ class FrontEnd:
             | {f"strays__{k}": unit["strays"] or 0 for k, unit in enumerate(units)}
             | {"idle": int(bool(idle))},
             mailbox=mailbox_inputs,
+            loops=self._to_loops(accesses, registers, path, mailbox) if loops else {},
             read_arbiter=arbiter_inputs,
             launch_path=path_inputs,
             outputs=self._collect(port, registers, units, arbiter, path),
@@ -193,6 +208,13 @@ class FrontEnd:
         answers = {f"{name}_answer" for name in ("command", "abort")}
         heard = (*answers, *(f"{name}__ready" for name in SENT), "room", "records_left")
         return {name: path[name] or 0 for name in heard} | {"launch_answer": path["answer"] or 0}
+
+    def _to_loops(self, accesses: Inputs, registers: Ports, path: Ports, mailbox: Ports) -> Inputs:
+        """Return LoopExpander's inputs."""
+        values = {name: path[name] for name in TO_LOOPS}
+        values |= {name: mailbox[name] for name in ("begin", "answers")}
+        values |= {name: registers[name] for name in ("loop_stop", "soft_reset_active")}
+        return accesses | {name: value or 0 for name, value in values.items()}
 
     def _path_to_registers(self, path: Ports) -> Inputs:
         """Return what HostRegisters hears of records, room, the clock, and of what it asks for."""
@@ -245,22 +267,20 @@ class FrontEnd:
             name: inputs[name] for name in from_sms
         }
 
-    def _bus_answers(self, registers: Ports, mailbox: Ports) -> Inputs:
-        """Return what BusPort hears: an access is refused if both blocks refuse it.
+    def _bus_answers(self, *blocks: Ports) -> Inputs:
+        """Return what BusPort hears: an access is refused if all blocks refuse it.
 
-        BusPort looks at ``write_refused`` and ``answer`` only when both blocks give one.
+        BusPort looks at ``write_refused`` and ``answer`` only when all blocks give one. The first
+        one is HostRegisters: it alone forgets nothing.
         """
-        first, second = (
-            self._answer.unpack(block["answer"] or 0) for block in (registers, mailbox)
-        )
-        if self._forgotten:
-            second = {"refused": 1, "data": 0}
+        # All others refuse what they have forgotten.
+        knowing = blocks[:1] if self._forgotten else blocks
+        read = [self._answer.unpack(block["answer"] or 0) for block in knowing]
         answer = {
-            "refused": first["refused"] & second["refused"],
-            "data": first["data"] | second["data"],
+            "refused": int(all(said["refused"] for said in read)),
+            "data": reduce(or_, (said["data"] for said in read)),
         }
-        sections_refuse = bool(mailbox["write_refused"]) or self._forgotten > 0
-        refused = bool(registers["write_refused"]) and sections_refuse
+        refused = all(block["write_refused"] for block in knowing)
         return {"write_refused": int(refused), "answer": self._answer.pack(answer)}
 
     def _collect(
