@@ -61,9 +61,12 @@ class Rows:
             self._m.d.comb += port.addr.eq(row)
         return Cat(*(port.data for port in ports))
 
-    def later(self, row: Any) -> Value:
-        """Return a row in the cycle after it is asked for, late in that cycle."""
+    def later(self, row: Any, moves: Any = 1) -> Value:
+        """Return a row in the cycle after it is asked for, late in that cycle.
+
+        In a cycle without ``moves`` nothing is asked for, and the row before stands on.
+        """
         ports = [part.read_port() for part in self._parts]
         for port in ports:
-            self._m.d.comb += [port.addr.eq(row), port.en.eq(1)]
+            self._m.d.comb += [port.addr.eq(row), port.en.eq(moves)]
         return Cat(*(port.data for port in ports))

@@ -39,6 +39,7 @@ BLOCKS: Final[dict[str, Factory]] = {
     "launch_path": _block("launch", "LaunchPath"),
     "bus_port": _block("host", "BusPort"),
     "mailbox": _block("host", "Mailbox"),
+    "loop_expander": _block("host", "LoopExpander"),
     "execution_unit": _block("host", "ExecutionUnit"),
     "task_units": _block("host", "TaskUnits"),
     "host_registers": _block("host", "HostRegisters"),
@@ -69,6 +70,8 @@ def absence(name: str, config: Config) -> str:
     """Return why a block is not there with a configuration; an empty text if it is."""
     if name in INDEX_BLOCKS and not config.makes_indices:
         return f"block is {name!r}; legal with index_memory_warps = 0: "
+    if name == "loop_expander" and not config.has_loops:
+        return f"block is {name!r}; legal with loop_templates = 0: "
     if name == "block_dispatcher" and no_resident_hardware(config):
         return f"{no_resident_hardware(config)}; blocks that are there: "
     return ""

@@ -93,6 +93,7 @@ PARAMETERS: Final[dict[str, tuple[str, ...]]] = {
     "launch_path": (*_HISTORY, *_DISPATCHER, *_QUEUE, *_CELLS),
     "bus_port": (),
     "mailbox": _MAILBOX,
+    "loop_expander": ("inline_args", "priority_bits", "launch_waits", *_LOOPS, "sections"),
     "execution_unit": ("cores_per_unit", "core_timeout"),
     "task_units": (*_MAILBOX, "core_timeout"),
     "host_registers": _ALL,

@@ -8,7 +8,7 @@ from amaranth.back import rtlil
 
 from tb.support.deep_values import thorough_but
 from warploom_sim.variant import variant
-from warploom_sim.verilog.blocks import block, blocks_of
+from warploom_sim.verilog.blocks import BLOCKS, block, blocks_of
 from warploom_sim.verilog.parameters import PARAMETERS, parameters
 from warploom_spec import Config, timing
 
@@ -16,6 +16,7 @@ VARIANTS = {
     "tiny": (),
     "one_by_one": ("index_memory_warps=0",),
     "no_kill": ("sm_kill=False",),
+    "loops": ("loop_templates=8",),
     "others": ("policy=least_loaded", "reclaim=in_order"),
 }
 
@@ -41,12 +42,16 @@ class WatchedConfig(Config):
         return super().__getattribute__(name)
 
 
+#: Blocks that are here in a variant, too.
+VARYING = dict.fromkeys(VARIANTS, ("launch_check", "block_dispatcher")) | {
+    "loops": ("loop_expander",)
+}
 CASES = [
     (name, key)
     for key, settings in VARIANTS.items()
     for name in blocks_of(variant("tiny", settings).config)
     # Large, and read by a register each, or made of blocks that are here.
-    if key == "tiny" or name in ("launch_check", "block_dispatcher")
+    if key == "tiny" or name in VARYING[key]
 ]
 
 
@@ -64,4 +69,4 @@ def test_the_fields_named_are_those_that_are_read(name: str, key: str) -> None:
 
 def test_every_block_is_listed() -> None:
     """No block without its fields, no fields without a block."""
-    assert list(PARAMETERS) == list(blocks_of(Config()))
+    assert list(PARAMETERS) == list(BLOCKS)

@@ -11,7 +11,7 @@ import pytest
 from tb.support.deep_values import deep_but
 from warploom_dev.yosys import run_yosys
 from warploom_sim.cosim import simulators
-from warploom_sim.verilog.blocks import BLOCKS, block
+from warploom_sim.verilog.blocks import BLOCKS, block, blocks_of
 from warploom_sim.verilog.generate import component_text, generate, module_text
 from warploom_sim.verilog.portable_verilog import LINT, run_at_start
 from warploom_spec import preset
@@ -133,7 +133,7 @@ def test_yosys_reads_the_netlist_that_is_measured(name: str, tmp_path: Path) -> 
 
 
 HOST_BLOCKS = [
-    name for name in BLOCKS if type(BLOCKS[name](TINY)).__module__.split(".")[1] == "host"
+    name for name in blocks_of(TINY) if type(BLOCKS[name](TINY)).__module__.split(".")[1] == "host"
 ]
 
 

@@ -121,7 +121,9 @@ def test_each_preset_has_each_block_and_figures(config: str, generated: Generate
 
 @pytest.mark.thorough
 @pytest.mark.parametrize(
-    "blocks", [("front_end",), pytest.param(tuple(BLOCKS), marks=pytest.mark.deep)], ids=len
+    "blocks",
+    [("front_end",), pytest.param(blocks_of(preset("tiny")), marks=pytest.mark.deep)],
+    ids=len,
 )
 def test_verilog_is_the_same_to_the_byte_from_run_to_run(
     generated: Generated, tmp_path: Path, blocks: tuple[str, ...]
@@ -225,7 +227,7 @@ def declared(text: str, top: str) -> dict[str, tuple[str, int]]:
 
 @pytest.mark.thorough
 @every_preset
-@pytest.mark.parametrize("block", BLOCKS)
+@pytest.mark.parametrize("block", blocks_of(preset("tiny")))
 def test_the_header_documents_every_port(block: str, config: str, generated: Generated) -> None:
     text = (generated(config) / config / f"{block}.v").read_text()
     rows = re.findall(r"^//   (in|out) +(\d+)  (\w+)", text, re.MULTILINE)
@@ -241,7 +243,7 @@ def header(path: Path) -> str:
 
 @pytest.mark.thorough
 @every_preset
-@pytest.mark.parametrize("block", BLOCKS)
+@pytest.mark.parametrize("block", blocks_of(preset("tiny")))
 def test_the_header_says_what_each_field_means(
     block: str, config: str, generated: Generated
 ) -> None:
@@ -317,7 +319,8 @@ def test_the_page_names_no_port_that_is_not_there(page: str) -> None:
     factories = [BLOCKS[block] for block in BLOCKS if PAGES.get(block, block) == page]
     # Ports that only some variants have.
     factories += [BARE_INDEX_GENERATOR] * (page == "index_generator")
-    configs = [preset("tiny"), replace(preset("tiny"), policy="freed_first")]
+    variants = ({}, {"policy": "freed_first"}, {"loop_templates": 8})
+    configs = [replace(preset("tiny"), **variant) for variant in variants]
     there = {name for make in factories for config in configs for name in members(make, config)}
     names = page_ports(page_of(page).read_text())
     assert names and not [name for name in names if not fnmatch.filter(there, name)]
