@@ -45,6 +45,9 @@ class LaunchAnswers(wiring.Component):
         abort = queue_packets.launch_abort(config).layout()
         command = resident_command(config).layout()
         self._bits = max(1, (config.sections - 1).bit_length())
+        self._has_loops = config.has_loops
+        # The section's launch is answered, or turned away, in this cycle.
+        now = {"answers_now": Out(config.sections), "turns_away_now": Out(config.sections)}
         super().__init__(
             {
                 # The section whose command is judged: its abort or command is to be sent.
@@ -72,6 +75,7 @@ class LaunchAnswers(wiring.Component):
                 "aborted": Out(config.sections),
                 "commanded": Out(config.sections),
                 "turned_away": Out(config.sections),
+                **(now if config.has_loops else {}),
             }
         )
 
@@ -94,6 +98,9 @@ class LaunchAnswers(wiring.Component):
             self.turned_away.eq(left & ~self.goes.replicate(self._sections)),
             self.awaits.eq((self.awaits | judged | left) & ~answered),
         ]
+        if self._has_loops:
+            ports: Any = self
+            m.d.comb += ports.turns_away_now.eq(left & ~self.goes.replicate(self._sections))
         return m
 
     def _one_hot(self, section: Value, enable: Value) -> Value:
@@ -129,4 +136,8 @@ class LaunchAnswers(wiring.Component):
             queue.w_data.eq(section),
             queue.r_en.eq(answer.valid),
         ]
-        m.d.sync += answered.eq(self._one_hot(queue.r_data, answer.valid))
+        now = self._one_hot(queue.r_data, answer.valid)
+        m.d.sync += answered.eq(now)
+        if self._has_loops and name == "launch":
+            ports: Any = self
+            m.d.comb += ports.answers_now.eq(now)

@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -10,7 +10,13 @@ from warploom.host._launch_answers import LaunchAnswers
 from warploom.host._launch_turns import LaunchTurns
 from warploom.lib.bits import before
 from warploom_spec import Config, host_packets, queue_packets
-from warploom_spec.host_commands import TASK_WORDS, abort_words, launch_words, mask_words
+from warploom_spec.host_commands import (
+    FIRST_RELATIVE_FLAG,
+    TASK_WORDS,
+    abort_words,
+    launch_words,
+    mask_words,
+)
 from warploom_spec.resident_packets import resident_command
 
 _ANSWERS: Final = ("launch_answer", "abort_answer", "command_answer")
@@ -68,6 +74,12 @@ class LaunchSide(wiring.Component):
     def __init__(self, config: Config) -> None:
         self._config = config
         bits = max(1, (config.sections - 1).bit_length())
+        of_loops = {
+            # Sections that loop; whose launch is answered, or turned away, in this cycle.
+            "loops": In(config.sections),
+            "answers_now": Out(config.sections),
+            "turns_away_now": Out(config.sections),
+        }
         super().__init__(
             {
                 # A doorbell is rung in this cycle, and whose.
@@ -92,6 +104,7 @@ class LaunchSide(wiring.Component):
                 "commanded": Out(config.sections),
                 "turned_away": Out(config.sections),
                 "full_code": Out(host_packets.HOST_CODE_BITS),
+                **(of_loops if config.has_loops else {}),
                 **launch_path_ports(config),
             }
         )
@@ -110,6 +123,8 @@ class LaunchSide(wiring.Component):
         m.submodules.turns = turns = LaunchTurns(self._config)
         words: Any = data.View(launch_words(self._config).layout(), self.task)
         flags = {f"wait{k}_valid": words.flags[k] for k in range(self._config.launch_waits)}
+        if self._config.has_loops:
+            flags |= self._of_loop(words, turns.section)
         launch = ports.launch
         for field in queue_packets.queued_launch(self._config).present:
             value = flags[field.name] if field.name in flags else words[field.name]
@@ -129,6 +144,17 @@ class LaunchSide(wiring.Component):
             self.full_code.eq(turns.code),
         ]
         return turns
+
+    def _of_loop(self, words: Any, section: Value) -> dict[str, Value]:
+        """Return which pairs of a launch are relative, and its loop's number + 1, or 0."""
+        ports: Any = self
+        config = self._config
+        found = {
+            f"wait{k}_relative": words.flags[FIRST_RELATIVE_FLAG + k]
+            for k in range(config.launch_waits)
+        }
+        number = section + 1 - config.first_loop_section
+        return {**found, "loop": Mux(ports.loops.bit_select(section, 1), number, 0)}
 
     def _send(self, m: Module, judging: Signal, turns: LaunchTurns) -> None:
         """Send aborts and commands; note who awaits answers."""
@@ -152,5 +178,8 @@ class LaunchSide(wiring.Component):
                 for name in ("awaits", "launched", "aborted", "commanded", "turned_away")
             ),
         ]
+        if self._config.has_loops:
+            names = ("answers_now", "turns_away_now")
+            m.d.comb += [getattr(self, name).eq(getattr(answers, name)) for name in names]
         wiring.connect(m, answers.abort, wiring.flipped(ports.abort))
         wiring.connect(m, answers.command, wiring.flipped(ports.command))

@@ -52,6 +52,9 @@ class Outcome(wiring.Component):
         ``cores_per_unit``.
     has_unit : bool
         Whether a unit writes here; without one only ERROR exists.
+    can_loop : bool, optional
+        Whether ERROR is kept, and reads 0, while the doorbell is 1: a loop's launch may be refused
+        long before the loop ends.
     """
 
     clear: Signal
@@ -68,8 +71,8 @@ class Outcome(wiring.Component):
     word: Signal
     error_word: Signal
 
-    def __init__(self, config: Config, *, has_unit: bool) -> None:
-        self._config, self._has_unit = config, has_unit
+    def __init__(self, config: Config, *, has_unit: bool, can_loop: bool = False) -> None:
+        self._config, self._has_unit, self._can_loop = config, has_unit, can_loop
         super().__init__(
             {
                 # All words are 0 from the next cycle on.
@@ -143,7 +146,8 @@ class Outcome(wiring.Component):
                 argument.eq(0),
             ]
         is_read = Signal(name="error_is_read")
-        m.d.sync += is_read.eq(self.selected & self.reads.error)
+        shows = self.selected & self.reads.error
+        m.d.sync += is_read.eq((shows & ~self.doorbell) if self._can_loop else shows)
         word = Cat(code, core, C(0, 8 - len(core)), argument)
         m.d.comb += self.error_word.eq(word & is_read.replicate(32))
 

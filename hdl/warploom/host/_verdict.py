@@ -21,6 +21,7 @@ from warploom_spec.host_commands import (
     Opcode,
     known_commands,
     launch_words,
+    loop_words,
     mask_words,
     run_words,
 )
@@ -28,6 +29,7 @@ from warploom_spec.host_errors import HostError
 from warploom_spec.queue_packets import FIRST_WAIT_WORD, QueueOpcode
 
 _MASK_WORD: Final = 1
+_SLOT_WORD: Final = 2
 #: What each command for streams is to the launch path.
 _QUEUE_OPCODES: Final = {
     Opcode.PREEMPT: QueueOpcode.PREEMPT,
@@ -68,6 +70,7 @@ class Verdict(wiring.Component):
 
     def __init__(self, config: Config, *, launches: bool) -> None:
         self._config, self._has_launches = config, launches
+        self._has_loops = launches and config.has_loops
         super().__init__(
             {
                 # The task of a section that may be judged in the next cycle.
@@ -93,6 +96,8 @@ class Verdict(wiring.Component):
                 # A command for streams is to be sent, if a section is judged: a `QueueOpcode`.
                 "commands": Out(1),
                 "opcode": Out(2),
+                # A LOOP begins, if a section is judged.
+                **({"loops": Out(1)} if self._has_loops else {}),
             }
         )
 
@@ -120,6 +125,11 @@ class Verdict(wiring.Component):
             out_of_range = is_command & self._wrong_mask(m)
             too_large = (is_opcode[Opcode.LAUNCH] & wrong_field) | out_of_range
             argument = Mux(is_command, _MASK_WORD, argument)
+            if self._has_loops:
+                is_loop = is_opcode[Opcode.LOOP]
+                no_loop = is_loop & ~self.serving[config.first_loop_section :].any()
+                too_large = too_large | (is_loop & self._wrong_slots(m))
+                argument = Mux(is_loop, _SLOT_WORD, argument)
         here = (hit for opcode, hit in is_opcode.items() if opcode not in LAUNCH_COMMANDS)
         known = reduce(or_, here) | to_launch_path
         needs_unit = reduce(or_, (is_opcode[opcode] for opcode in UNIT_COMMANDS))
@@ -134,7 +144,7 @@ class Verdict(wiring.Component):
         def own(opcode: Opcode) -> tuple[tuple[Value, HostError], ...]:
             """Return what refuses this command beside what refuses any."""
             match opcode:
-                case Opcode.NOP | Opcode.ABORT | Opcode.DISCONNECT | Opcode.LOOP:
+                case Opcode.NOP | Opcode.ABORT | Opcode.DISCONNECT:
                     return ()
                 case Opcode.RUN:
                     return (
@@ -143,8 +153,8 @@ class Verdict(wiring.Component):
                     )
                 case Opcode.LAUNCH:
                     return ((too_large, HostError.FIELD_RANGE),)
-                case Opcode.PREEMPT | Opcode.RESUME | Opcode.ABORT_STREAMS:
-                    # `too_large` says it of their masks, too.
+                case Opcode.PREEMPT | Opcode.RESUME | Opcode.ABORT_STREAMS | Opcode.LOOP:
+                    # `too_large` says it of their masks and slots, too.
                     return ()
                 case _:
                     assert_never(opcode)
@@ -153,6 +163,7 @@ class Verdict(wiring.Component):
             (disconnected, HostError.DISCONNECTED),
             (~known, HostError.BAD_OPCODE),
             (needs_unit & ~unit_selected.any(), HostError.NO_UNIT),
+            *(((no_loop, HostError.NO_LOOP),) if self._has_loops else ()),
             *(refusal for opcode in is_opcode for refusal in own(opcode)),
         )
         refused = Signal()
@@ -161,10 +172,13 @@ class Verdict(wiring.Component):
             code = Mux(applies, int(name), code)
         # Only the refusals that can meet a launch, an abort or a command for streams.
         sends = ~disconnected & ~too_large
+        explains = too_large & ~disconnected
+        if self._has_loops:
+            explains = explains & ~no_loop
         m.d.comb += [
             refused.eq(Cat(applies for applies, _ in refusals).any()),
             self.code.eq(code),
-            self.argument.eq(Mux(too_large & ~disconnected, argument, 0)),
+            self.argument.eq(Mux(explains, argument, 0)),
             self.runs.eq(is_run & ~refused & any_part),
             self.finishes.eq(~self.runs & (refused | ~to_launch_path)),
             self.launches.eq(sends & is_opcode[Opcode.LAUNCH]),
@@ -172,6 +186,9 @@ class Verdict(wiring.Component):
         ]
         if self._has_launches:
             m.d.comb += self.commands.eq(sends & is_command)
+        if self._has_loops:
+            ports: Any = self
+            m.d.comb += ports.loops.eq(sends & is_loop & ~no_loop)
         for opcode, number in _QUEUE_OPCODES.items():
             with m.If(is_opcode[opcode]):
                 m.d.comb += self.opcode.eq(int(number))
@@ -187,6 +204,13 @@ class Verdict(wiring.Component):
         words: Any = data.View(mask_words(self._config).layout(), self.task)
         above = words.mask[1 << self._config.stream_bits :]
         return before(m, "wrong_mask", ~words.mask.any() | (above.any() if len(above) else 0))
+
+    def _wrong_slots(self, m: Module) -> Signal:
+        """Return whether a slot of a LOOP does not exist."""
+        words: Any = data.View(loop_words(self._config).layout(), self.task)
+        bits = self._config.template_bits
+        above = Cat(words.first_slot[bits:], words.last_slot[bits:])
+        return before(m, "wrong_slot", above.any())
 
     def _wrong_waits(self, launch: Any) -> dict[int, Value]:
         """Return for each word of a pair whether the pair counts, and cannot be waited for."""
@@ -226,7 +250,9 @@ class Verdict(wiring.Component):
         # A field without bits holds 0 alone. A pair's words are behind these.
         fields = queue_packets.queued_launch(self._config).fields
         widths = {field.name: field.bits for field in fields if not field.name.startswith("wait")}
-        widths[RESERVED_FIELD] = 0
+        # The mailbox gives a launch its loop; `quiet` stands in place of what is reserved.
+        if widths.pop("loop", None) is None:
+            widths[RESERVED_FIELD] = 0
         for name in sorted(widths, key=lambda name: -words.by_name[name].word):
             above = launch[name][widths[name] :]
             if len(above):

@@ -9,6 +9,7 @@ from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from warploom.host._launch_side import LaunchSide, launch_path_ports
+from warploom.host._loop_side import LoopSide, loop_ports
 from warploom.host._outcome import Outcome, choose_word
 from warploom.host._task_words import TaskWords
 from warploom.host._verdict import Verdict
@@ -22,7 +23,14 @@ from warploom_spec.host_commands import (
     Opcode,
     run_words,
 )
-from warploom_spec.host_map import OFFSETS, SECTION_BASE, SECTION_BYTES, SECTION_WORDS
+from warploom_spec.host_map import (
+    LOOP_RESULTS,
+    OFFSETS,
+    SECTION_BASE,
+    SECTION_BYTES,
+    SECTION_WORDS,
+    section_words,
+)
 from warploom_spec.queue_packets import WAIT_BITS
 from warploom_spec.word_layout import WordLayout
 
@@ -63,10 +71,12 @@ class Mailbox(wiring.Component):
 
     def __init__(self, config: Config, *, launches: bool = True) -> None:
         self._config, self._launches = config, launches
+        self._loops = launches and config.has_loops
         self._bits = max(1, (config.sections - 1).bit_length())
         units = config.units
         launch_path = {
             **launch_path_ports(config),
+            **loop_ports(config),
             # A section completed in the cycle before. A register.
             "completed": Out(1),
             # A soft reset is running: accesses are refused, and two cycles later commands end with
@@ -112,34 +122,46 @@ class Mailbox(wiring.Component):
         rings, completes, serving = (
             Signal(sections, name=name) for name in ("rings", "completes", "serving")
         )
-        section, words = self._write(m, doorbell, rings, shut)
+        loop: Any = self._loop_side(m, shut) if self._loops else None
+        section, words = self._write(m, doorbell, rings, shut, loop)
         # The section whose doorbell is being written: its task is read in the same cycle.
         m.d.sync += serving.eq(rings)
         judged = before(m, "task_judged", words.task)
-        verdict = self._judge(m, serving, section, words.task, judged)
+        # A loop's launch is rung and judged like one of a host.
+        rung, judging = (
+            (rings, serving) if loop is None else (rings | loop.rings, serving | loop.serving)
+        )
+        verdict = self._judge(m, judging, section, words.task, judged)
         m.d.comb += completes.eq(serving & verdict.finishes.replicate(sections))
         explained: list[_Answer] = [
             (
-                self._explained(m, completes),
+                self._explained(m, completes if loop is None else completes | loop.refuses),
                 before(m, "verdict_code", verdict.code),
                 before(m, "verdict_argument", verdict.argument),
             )
         ]
+        interrupted = Signal(sections)
         answered: Value = completes
         awaits: Value = C(0, sections)
         kept: Value = C(0, 32 + WAIT_BITS)
         m.d.comb += words.read_section.eq(section)
         if self._launches:
-            side = self._launch_side(m, rings, section, words, closed, judged, verdict)
-            answered = answered | side.launched | side.aborted | side.commanded | side.turned_away
+            side = self._launch_side(m, rung, section, words, closed, judged, verdict)
+            launched, told, accepted, turned_away = self._whose(side, loop)
+            answered = answered | launched | side.aborted | side.commanded | turned_away
             awaits = side.awaits
-            explained += self._explain_answers(m, side)
-            kept = self._keep_answers(m, rings, side.launched)
+            explained += self._explain_answers(m, side, told, turned_away)
+            kept = self._keep_answers(m, rings, accepted, interrupted, doorbell)
             m.d.comb += self.waiting.eq(doorbell.any())
-        interrupted = Signal(sections)
+        if loop is not None:
+            answered = answered | loop.over
+            data_of_end = words.datum.any().replicate(sections)
+            explained.append((loop.ends & data_of_end, words.datum, words.datum[16:]))
         m.d.comb += interrupted.eq(doorbell & ~awaits & closed.replicate(sections))
         ended = Cat(done.valid & ~closed for done in self.done)
         completed = answered | interrupted | ended
+        if loop is not None:
+            self._connect_loop(m, loop, rings, serving, completed, judged, verdict, side)
         m.d.sync += doorbell.eq((doorbell | rings) & ~completed)
         if self._launches:
             m.d.sync += self.completed.eq(completed.any())
@@ -148,8 +170,62 @@ class Mailbox(wiring.Component):
             self._keep_outcomes(m, doorbell, rings, interrupted, closed, explained),
             kept,
             shut,
+            loop,
         )
         return m
+
+    def _loop_side(self, m: Module, shut: Value) -> LoopSide:
+        """Add what takes LoopExpander's steps."""
+        ports: Any = self
+        loop: Any = LoopSide(self._config)
+        m.submodules.loop_side = loop
+        m.d.comb += [
+            loop.writing.eq(ports.write.valid),
+            loop.shut.eq(shut),
+            loop.step.eq(ports.step),
+            ports.begin.eq(loop.begin),
+            ports.answers.eq(loop.answers),
+        ]
+        return loop
+
+    def _connect_loop(
+        self,
+        m: Module,
+        loop: Any,
+        rings: Signal,
+        serving: Signal,
+        completed: Value,
+        judged: Signal,
+        verdict: Any,
+        side: Any,
+    ) -> None:
+        """Tell the loops' side what becomes of its sections."""
+        ports: Any = self
+        sections = self._config.sections
+        m.d.comb += [
+            loop.rung.eq(rings),
+            loop.begins.eq(serving & verdict.loops.replicate(sections)),
+            loop.task.eq(judged),
+            loop.completed.eq(completed),
+            loop.refuses.eq(loop.serving & verdict.finishes.replicate(sections)),
+            loop.turns_away.eq(side.turns_away_now),
+            loop.answers_now.eq(side.answers_now),
+            loop.code.eq(ports.launch_answer.code),
+            side.loops.eq(loop.loops),
+        ]
+
+    @staticmethod
+    def _whose(side: LaunchSide, loop: Any) -> tuple[Value, Value, Value, Value]:
+        """Return whose command an answer ends, explains, gives a ticket; whose command is over.
+
+        Of a loop's launch it ends nothing: a refusal is kept for ERROR, a ticket for RESULT0.
+        """
+        launched, turned_away = side.launched, side.turned_away
+        if loop is None:
+            return launched, launched, launched, turned_away
+        ends = launched & ~loop.loops
+        told, accepted = ends | (launched & loop.refused), launched & ~(loop.loops & loop.refused)
+        return ends, told, accepted, turned_away & ~loop.loops
 
     def _layouts(self) -> dict[int, WordLayout]:
         """Return the words of each command that is known here and has more than word 0."""
@@ -186,7 +262,8 @@ class Mailbox(wiring.Component):
         inside, section, offset = self._address(self.read.address)
         reads = choose_word(m, offset)
         for k in range(config.sections):
-            outcome = Outcome(config, has_unit=k < config.units)
+            can_loop = self._loops and k >= config.first_loop_section
+            outcome = Outcome(config, has_unit=k < config.units, can_loop=can_loop)
             m.submodules[f"outcome_{k}"] = outcome
             selected = Signal(name=f"reads_section_{k}")
             m.d.sync += selected.eq(inside & (section == k))
@@ -221,7 +298,9 @@ class Mailbox(wiring.Component):
         m.d.sync += held.eq(mask)
         return held
 
-    def _explain_answers(self, m: Module, side: LaunchSide) -> list[_Answer]:
+    def _explain_answers(
+        self, m: Module, side: LaunchSide, told: Value, turned_away: Value
+    ) -> list[_Answer]:
         """Return the launch path's answers, two cycles after they came, and the mailbox's own."""
         launched: Any = self.launch_answer
         code, argument = (
@@ -233,13 +312,15 @@ class Mailbox(wiring.Component):
             for name, answer in (("abort", self.abort_answer), ("command", self.command_answer))
         )
         return [
-            (self._explained(m, side.launched), code, argument),
+            (self._explained(m, told), code, argument),
             (self._explained(m, side.aborted), aborted, C(0, 1)),
             (self._explained(m, side.commanded), commanded, C(0, 1)),
-            (self._explained(m, side.turned_away), before(m, "full", side.full_code), C(0, 1)),
+            (self._explained(m, turned_away), before(m, "full", side.full_code), C(0, 1)),
         ]
 
-    def _keep_answers(self, m: Module, rings: Signal, launched: Signal) -> Value:
+    def _keep_answers(
+        self, m: Module, rings: Signal, launched: Value, interrupted: Signal, doorbell: Signal
+    ) -> Value:
         """Keep ticket and number of the sections' launches; return the read section's."""
         depth = 1 << self._bits
         answers: memory.Memory = memory.Memory(shape=32 + WAIT_BITS, depth=depth, init=[])
@@ -254,8 +335,13 @@ class Mailbox(wiring.Component):
             writer.en.eq(launched.any()),
             reader.addr.eq(before(m, "answer_section", self._address(self.read.address)[1])),
         ]
-        m.d.sync += held.eq((held | launched) & ~rings)
-        return Mux(Array(held)[reader.addr], reader.data, 0)
+        shown: Value = held
+        lost: Value = rings
+        if self._loops:
+            # A loop has many answers before its end, or before the reset that ends it.
+            shown, lost = held & ~doorbell, rings | interrupted
+        m.d.sync += held.eq((held | launched) & ~lost)
+        return Mux(Array(shown)[reader.addr], reader.data, 0)
 
     def _address(self, address: Value) -> tuple[Value, Value, Value]:
         """Return whether a word address is in a section, the section, and the word's offset."""
@@ -265,7 +351,7 @@ class Mailbox(wiring.Component):
         return inside, (upper - first)[: self._bits], address[:_OFFSET_BITS]
 
     def _write(
-        self, m: Module, doorbell: Signal, rings: Signal, shut: Value
+        self, m: Module, doorbell: Signal, rings: Signal, shut: Value, loop: Any
     ) -> tuple[Signal, TaskWords]:
         """Answer and perform a write; return its section, and the task registers.
 
@@ -282,7 +368,13 @@ class Mailbox(wiring.Component):
         m.d.comb += here.eq(
             Cat(write.valid & inside & (section == k) for k in range(self._config.sections))
         )
-        place = before(m, "place", section)
+        chosen = Cat(here.any() & (offset == _FIRST_TASK_WORD + k) for k in range(TASK_WORDS))
+        strobes, datum, target = write.strobes, write.data, section
+        if loop is not None:
+            chosen, strobes = chosen | loop.chosen, strobes | loop.takes.replicate(len(strobes))
+            datum = Mux(loop.takes, loop.step.data, datum)
+            target = Mux(loop.takes, loop.section, section)
+        place = before(m, "place", target)
         wrong = before(m, "wrong", ~inside | ~writable | (alters & wrong_value))
         altering = before(m, "altering", alters)
         # A doorbell that falls at the end of this cycle still counts in the next one.
@@ -298,13 +390,11 @@ class Mailbox(wiring.Component):
         ]
         m.submodules.task_words = words = TaskWords(self._bits, self._used_words())
         m.d.comb += [
-            words.chosen.eq(
-                Cat(here.any() & (offset == _FIRST_TASK_WORD + k) for k in range(TASK_WORDS))
-            ),
-            words.strobes.eq(write.strobes),
+            words.chosen.eq(chosen),
+            words.strobes.eq(strobes),
             words.performs.eq(free),
             words.section.eq(place),
-            words.datum.eq(before(m, "datum", write.data)),
+            words.datum.eq(before(m, "datum", datum)),
         ]
         return place, words
 
@@ -382,13 +472,15 @@ class Mailbox(wiring.Component):
         ]
         return side
 
-    def _read(self, m: Module, outcomes: list[Outcome], kept: Value, shut: Value) -> None:
+    def _read(
+        self, m: Module, outcomes: list[Outcome], kept: Value, shut: Value, loop: Any
+    ) -> None:
         """Answer a read two cycles after its sampling.
 
         The words come in three steps: choice of the word, the section's word, all sections' words.
         """
         inside, _, offset = self._address(self.read.address)
-        named = Cat(offset == word.offset // 4 for word in SECTION_WORDS).any()
+        named = Cat(offset == word.offset // 4 for word in section_words(self._config)).any()
         answers = before(m, "in_map", inside & named)
         is_ticket, is_count = (
             before(m, name, inside & (offset == OFFSETS[word] // 4))
@@ -402,6 +494,8 @@ class Mailbox(wiring.Component):
             *(outcome.word for outcome in outcomes),
             *(outcome.error_word for outcome in outcomes),
         ]
+        if loop is not None:
+            words.append(self._loop_word(m, inside, offset, outcomes, loop))
         shown = Signal(32)
         m.d.comb += shown.eq(reduce(or_, words))
         held: Any = Signal(self.answer.shape(), name="held_answer", reset_less=True)
@@ -410,3 +504,14 @@ class Mailbox(wiring.Component):
             held.refused.eq(~answered),
             held.data.eq(shown & answered.replicate(32)),
         ]
+
+    def _loop_word(
+        self, m: Module, inside: Value, offset: Value, outcomes: list[Outcome], loop: Any
+    ) -> Value:
+        """Return what a read of RESULT2 or RESULT3 gives."""
+        ports: Any = self
+        named = Cat(offset == word.offset // 4 for word in LOOP_RESULTS).any()
+        is_result = before(m, "is_loop_result", inside & named)
+        reads = Cat(outcome.selected for outcome in outcomes)
+        shows = before(m, "shows_loop_result", is_result & (reads & loop.shows).any())
+        return ports.loop_result & shows.replicate(32)
