@@ -138,3 +138,55 @@ class LoopSide(wiring.Component):
             serving.eq(rings & opens),
             over.eq(ends & opens),
         ]
+
+
+def add_loop_side(m: Module, box: Any, config: Config, shut: Value) -> Any:
+    """Add what takes the expander's steps, between a mailbox's ports."""
+    loop: Any = LoopSide(config)
+    m.submodules.loop_side = loop
+    m.d.comb += [
+        loop.writing.eq(box.write.valid),
+        loop.shut.eq(shut),
+        loop.step.eq(box.step),
+        box.begin.eq(loop.begin),
+        box.answers.eq(loop.answers),
+    ]
+    return loop
+
+
+def connect_loop(
+    m: Module,
+    box: Any,
+    loop: Any,
+    side: Any,
+    verdict: Any,
+    rings: Value,
+    serving: Value,
+    completed: Value,
+    judged: Value,
+) -> None:
+    """Tell the loops' side what is rung and judged, and what becomes of sections and launches."""
+    m.d.comb += [
+        loop.rung.eq(rings),
+        loop.begins.eq(serving & verdict.loops.replicate(len(serving))),
+        loop.task.eq(judged),
+        loop.completed.eq(completed),
+        loop.refuses.eq(loop.serving & verdict.finishes.replicate(len(serving))),
+        loop.turns_away.eq(side.turns_away_now),
+        loop.answers_now.eq(side.answers_now),
+        loop.code.eq(box.launch_answer.code),
+        side.loops.eq(loop.loops),
+    ]
+
+
+def whose(side: Any, loop: Any) -> tuple[Value, Value, Value, Value]:
+    """Return whose command an answer ends, explains, gives a ticket; who is turned away for good.
+
+    Of a loop's launch it ends nothing: a refusal is kept for ERROR, a ticket for RESULT0.
+    """
+    launched, turned_away = side.launched, side.turned_away
+    if loop is None:
+        return launched, launched, launched, turned_away
+    ends = launched & ~loop.loops
+    told, accepted = ends | (launched & loop.refused), launched & ~(loop.loops & loop.refused)
+    return ends, told, accepted, turned_away & ~loop.loops

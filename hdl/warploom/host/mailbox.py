@@ -5,11 +5,11 @@ from operator import or_
 from typing import Any, Final
 
 from amaranth.hdl import Array, C, Cat, Module, Mux, Signal, Value
-from amaranth.lib import data, memory, stream, wiring
+from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
 
-from warploom.host._launch_side import LaunchSide, launch_path_ports
-from warploom.host._loop_side import LoopSide, loop_ports
+from warploom.host._launch_side import LaunchSide, add_launch_side, launch_path_ports
+from warploom.host._loop_side import add_loop_side, connect_loop, loop_ports, whose
 from warploom.host._outcome import Outcome, choose_word
 from warploom.host._task_words import TaskWords
 from warploom.host._verdict import Verdict
@@ -122,7 +122,7 @@ class Mailbox(wiring.Component):
         rings, completes, serving = (
             Signal(sections, name=name) for name in ("rings", "completes", "serving")
         )
-        loop: Any = self._loop_side(m, shut) if self._loops else None
+        loop: Any = add_loop_side(m, self, self._config, shut) if self._loops else None
         section, words = self._write(m, doorbell, rings, shut, loop)
         # The section whose doorbell is being written: its task is read in the same cycle.
         m.d.sync += serving.eq(rings)
@@ -146,8 +146,10 @@ class Mailbox(wiring.Component):
         kept: Value = C(0, 32 + WAIT_BITS)
         m.d.comb += words.read_section.eq(section)
         if self._launches:
-            side = self._launch_side(m, rung, section, words, closed, judged, verdict)
-            launched, told, accepted, turned_away = self._whose(side, loop)
+            side = add_launch_side(
+                m, self, self._config, rung, section, words, closed, judged, verdict
+            )
+            launched, told, accepted, turned_away = whose(side, loop)
             answered = answered | launched | side.aborted | side.commanded | turned_away
             awaits = side.awaits
             explained += self._explain_answers(m, side, told, turned_away)
@@ -156,12 +158,12 @@ class Mailbox(wiring.Component):
         if loop is not None:
             answered = answered | loop.over
             data_of_end = words.datum.any().replicate(sections)
-            explained.append((loop.ends & data_of_end, words.datum, words.datum[16:]))
+            explained.append((loop.ends & data_of_end, words.datum[:8], words.datum[16:]))
         m.d.comb += interrupted.eq(doorbell & ~awaits & closed.replicate(sections))
         ended = Cat(done.valid & ~closed for done in self.done)
         completed = answered | interrupted | ended
         if loop is not None:
-            self._connect_loop(m, loop, rings, serving, completed, judged, verdict, side)
+            connect_loop(m, self, loop, side, verdict, rings, serving, completed, judged)
         m.d.sync += doorbell.eq((doorbell | rings) & ~completed)
         if self._launches:
             m.d.sync += self.completed.eq(completed.any())
@@ -173,59 +175,6 @@ class Mailbox(wiring.Component):
             loop,
         )
         return m
-
-    def _loop_side(self, m: Module, shut: Value) -> LoopSide:
-        """Add what takes LoopExpander's steps."""
-        ports: Any = self
-        loop: Any = LoopSide(self._config)
-        m.submodules.loop_side = loop
-        m.d.comb += [
-            loop.writing.eq(ports.write.valid),
-            loop.shut.eq(shut),
-            loop.step.eq(ports.step),
-            ports.begin.eq(loop.begin),
-            ports.answers.eq(loop.answers),
-        ]
-        return loop
-
-    def _connect_loop(
-        self,
-        m: Module,
-        loop: Any,
-        rings: Signal,
-        serving: Signal,
-        completed: Value,
-        judged: Signal,
-        verdict: Any,
-        side: Any,
-    ) -> None:
-        """Tell the loops' side what becomes of its sections."""
-        ports: Any = self
-        sections = self._config.sections
-        m.d.comb += [
-            loop.rung.eq(rings),
-            loop.begins.eq(serving & verdict.loops.replicate(sections)),
-            loop.task.eq(judged),
-            loop.completed.eq(completed),
-            loop.refuses.eq(loop.serving & verdict.finishes.replicate(sections)),
-            loop.turns_away.eq(side.turns_away_now),
-            loop.answers_now.eq(side.answers_now),
-            loop.code.eq(ports.launch_answer.code),
-            side.loops.eq(loop.loops),
-        ]
-
-    @staticmethod
-    def _whose(side: LaunchSide, loop: Any) -> tuple[Value, Value, Value, Value]:
-        """Return whose command an answer ends, explains, gives a ticket; whose command is over.
-
-        Of a loop's launch it ends nothing: a refusal is kept for ERROR, a ticket for RESULT0.
-        """
-        launched, turned_away = side.launched, side.turned_away
-        if loop is None:
-            return launched, launched, launched, turned_away
-        ends = launched & ~loop.loops
-        told, accepted = ends | (launched & loop.refused), launched & ~(loop.loops & loop.refused)
-        return ends, told, accepted, turned_away & ~loop.loops
 
     def _layouts(self) -> dict[int, WordLayout]:
         """Return the words of each command that is known here and has more than word 0."""
@@ -299,27 +248,27 @@ class Mailbox(wiring.Component):
         return held
 
     def _explain_answers(
-        self, m: Module, side: LaunchSide, told: Value, turned_away: Value
+        self, m: Module, side: LaunchSide, launched: Value, turned_away: Value
     ) -> list[_Answer]:
         """Return the launch path's answers, two cycles after they came, and the mailbox's own."""
-        launched: Any = self.launch_answer
+        answer: Any = self.launch_answer
         code, argument = (
-            before(m, f"launch_{name}", before(m, f"new_launch_{name}", launched[name]))
+            before(m, f"launch_{name}", before(m, f"new_launch_{name}", answer[name]))
             for name in ("code", "argument")
         )
         aborted, commanded = (
-            before(m, f"{name}_code", before(m, f"new_{name}_code", answer.code))
-            for name, answer in (("abort", self.abort_answer), ("command", self.command_answer))
+            before(m, f"{name}_code", before(m, f"new_{name}_code", other.code))
+            for name, other in (("abort", self.abort_answer), ("command", self.command_answer))
         )
         return [
-            (self._explained(m, told), code, argument),
+            (self._explained(m, launched), code, argument),
             (self._explained(m, side.aborted), aborted, C(0, 1)),
             (self._explained(m, side.commanded), commanded, C(0, 1)),
             (self._explained(m, turned_away), before(m, "full", side.full_code), C(0, 1)),
         ]
 
     def _keep_answers(
-        self, m: Module, rings: Signal, launched: Value, interrupted: Signal, doorbell: Signal
+        self, m: Module, rings: Value, launched: Value, interrupted: Signal, doorbell: Signal
     ) -> Value:
         """Keep ticket and number of the sections' launches; return the read section's."""
         depth = 1 << self._bits
@@ -336,11 +285,10 @@ class Mailbox(wiring.Component):
             reader.addr.eq(before(m, "answer_section", self._address(self.read.address)[1])),
         ]
         shown: Value = held
-        lost: Value = rings
         if self._loops:
             # A loop has many answers before its end, or before the reset that ends it.
-            shown, lost = held & ~doorbell, rings | interrupted
-        m.d.sync += held.eq((held | launched) & ~lost)
+            shown, rings = held & ~doorbell, rings | interrupted
+        m.d.sync += held.eq((held | launched) & ~rings)
         return Mux(Array(shown)[reader.addr], reader.data, 0)
 
     def _address(self, address: Value) -> tuple[Value, Value, Value]:
@@ -440,38 +388,6 @@ class Mailbox(wiring.Component):
             m.d.comb += [run.eq(handed), run.valid.eq(valid[k])]
         return verdict
 
-    def _launch_side(
-        self,
-        m: Module,
-        rings: Signal,
-        section: Signal,
-        words: TaskWords,
-        closed: Value,
-        judged: Signal,
-        verdict: Verdict,
-    ) -> LaunchSide:
-        """Add what sends commands to the launch path."""
-        m.submodules.launch_side = side = LaunchSide(self._config)
-        names = launch_path_ports(self._config)
-        for name in names:
-            theirs, ours = getattr(side, name), getattr(self, name)
-            if isinstance(ours, stream.Interface):
-                wiring.connect(m, theirs, wiring.flipped(ours))
-            else:
-                m.d.comb += theirs.eq(ours)
-        m.d.comb += [
-            side.ringing.eq(rings.any()),
-            side.rung.eq(section),
-            side.closed.eq(closed),
-            side.task.eq(judged),
-            *(
-                getattr(side, name).eq(getattr(verdict, name))
-                for name in ("launches", "aborts", "commands", "opcode")
-            ),
-            words.read_section.eq(side.read_section),
-        ]
-        return side
-
     def _read(
         self, m: Module, outcomes: list[Outcome], kept: Value, shut: Value, loop: Any
     ) -> None:
@@ -488,14 +404,14 @@ class Mailbox(wiring.Component):
         )
         count = Cat(C(0, 32 - WAIT_BITS), kept[32:] & is_count.replicate(WAIT_BITS))
         answered = before(m, "answered", answers & ~shut)
-        words = [
+        words: list[Value] = [
             before(m, "shown_ticket", kept[:32] & is_ticket.replicate(32)),
             before(m, "shown_count", count),
             *(outcome.word for outcome in outcomes),
             *(outcome.error_word for outcome in outcomes),
         ]
         if loop is not None:
-            words.append(self._loop_word(m, inside, offset, outcomes, loop))
+            words.append(_loop_word(m, self, inside, offset, outcomes, loop))
         shown = Signal(32)
         m.d.comb += shown.eq(reduce(or_, words))
         held: Any = Signal(self.answer.shape(), name="held_answer", reset_less=True)
@@ -505,13 +421,14 @@ class Mailbox(wiring.Component):
             held.data.eq(shown & answered.replicate(32)),
         ]
 
-    def _loop_word(
-        self, m: Module, inside: Value, offset: Value, outcomes: list[Outcome], loop: Any
-    ) -> Value:
-        """Return what a read of RESULT2 or RESULT3 gives."""
-        ports: Any = self
-        named = Cat(offset == word.offset // 4 for word in LOOP_RESULTS).any()
-        is_result = before(m, "is_loop_result", inside & named)
-        reads = Cat(outcome.selected for outcome in outcomes)
-        shows = before(m, "shows_loop_result", is_result & (reads & loop.shows).any())
-        return ports.loop_result & shows.replicate(32)
+
+def _loop_word(
+    m: Module, box: Any, inside: Value, offset: Value, outcomes: list[Outcome], loop: Any
+) -> Value:
+    """Return what a read of RESULT2 or RESULT3 gives."""
+    named = Cat(offset == word.offset // 4 for word in LOOP_RESULTS).any()
+    is_result = before(m, "is_loop_result", inside & named)
+    reads = Cat(outcome.selected for outcome in outcomes)
+    shows = before(m, "shows_loop_result", is_result & (reads & loop.shows).any())
+    result: Value = box.loop_result
+    return result & shows.replicate(32)

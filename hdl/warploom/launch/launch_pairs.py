@@ -153,7 +153,7 @@ class LaunchPairs(wiring.Component):
 
         A relative pair says how many launches before its stream's latest one it is.
         """
-        count = pair.count[:_COUNT]
+        count: Value = pair.count[:_COUNT]
         distance = Value.cast(self.accepted_now - count)[:_COUNT]
         self._is_ahead = distance[-1]
         if not self._config.has_loops:

@@ -400,4 +400,5 @@ class QueueEvents(wiring.Component):
             loop_end.loop.eq(tag.loop - 1),
             loop_end.finished.eq(finishes),
         ]
-        return over & ~ports.spares
+        records: Value = over & ~ports.spares
+        return records
