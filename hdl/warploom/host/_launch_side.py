@@ -183,36 +183,3 @@ class LaunchSide(wiring.Component):
             m.d.comb += [getattr(self, name).eq(getattr(answers, name)) for name in names]
         wiring.connect(m, answers.abort, wiring.flipped(ports.abort))
         wiring.connect(m, answers.command, wiring.flipped(ports.command))
-
-
-def add_launch_side(
-    m: Module,
-    box: Any,
-    config: Config,
-    rung: Value,
-    section: Value,
-    words: Any,
-    closed: Value,
-    judged: Value,
-    verdict: Any,
-) -> LaunchSide:
-    """Add what sends commands to the launch path, between a mailbox's ports and its verdict."""
-    m.submodules.launch_side = side = LaunchSide(config)
-    for name in launch_path_ports(config):
-        theirs, ours = getattr(side, name), getattr(box, name)
-        if isinstance(ours, stream.Interface):
-            wiring.connect(m, theirs, wiring.flipped(ours))
-        else:
-            m.d.comb += theirs.eq(ours)
-    m.d.comb += [
-        side.ringing.eq(rung.any()),
-        side.rung.eq(section),
-        side.closed.eq(closed),
-        side.task.eq(judged),
-        *(
-            getattr(side, name).eq(getattr(verdict, name))
-            for name in ("launches", "aborts", "commands", "opcode")
-        ),
-        words.read_section.eq(side.read_section),
-    ]
-    return side

@@ -7,7 +7,15 @@ from amaranth.hdl import Module, Signal
 from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 
-from warploom_spec.host_commands import TASK_WORDS
+from warploom_spec import Config
+from warploom_spec.host_commands import COMMANDS, LAUNCH_COMMANDS, TASK_WORDS
+
+
+def used_words(config: Config, *, launches: bool) -> list[int]:
+    """Return the words of the task register that some command looks at that is known here."""
+    known = [make for o, make in COMMANDS.items() if launches or o not in LAUNCH_COMMANDS]
+    fields = [field for make in known for field in make(config).fields]
+    return sorted({piece.word for field in fields for piece in field.pieces()})
 
 
 class TaskWords(wiring.Component):

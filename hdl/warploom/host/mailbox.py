@@ -5,24 +5,17 @@ from operator import or_
 from typing import Any, Final
 
 from amaranth.hdl import Array, C, Cat, Module, Mux, Signal, Value
-from amaranth.lib import data, memory, wiring
+from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from warploom.host._launch_side import LaunchSide, add_launch_side, launch_path_ports
+from warploom.host._launch_side import LaunchSide, launch_path_ports
 from warploom.host._loop_side import add_loop_side, connect_loop, loop_ports, whose
 from warploom.host._outcome import Outcome, choose_word
-from warploom.host._task_words import TaskWords
+from warploom.host._task_words import TaskWords, used_words
 from warploom.host._verdict import Verdict
 from warploom.lib.bits import before, number_of
 from warploom_spec import Config, host_packets
-from warploom_spec.host_commands import (
-    COMMANDS,
-    FLAG_SKIP_PRIMARY,
-    LAUNCH_COMMANDS,
-    TASK_WORDS,
-    Opcode,
-    run_words,
-)
+from warploom_spec.host_commands import FLAG_SKIP_PRIMARY, TASK_WORDS, run_words
 from warploom_spec.host_map import (
     LOOP_RESULTS,
     OFFSETS,
@@ -32,7 +25,6 @@ from warploom_spec.host_map import (
     section_words,
 )
 from warploom_spec.queue_packets import WAIT_BITS
-from warploom_spec.word_layout import WordLayout
 
 #: Sections that completed in the cycle before, with code and argument.
 _Answer = tuple[Value, Value, Value]
@@ -146,9 +138,7 @@ class Mailbox(wiring.Component):
         kept: Value = C(0, 32 + WAIT_BITS)
         m.d.comb += words.read_section.eq(section)
         if self._launches:
-            side = add_launch_side(
-                m, self, self._config, rung, section, words, closed, judged, verdict
-            )
+            side = self._launch_side(m, rung, section, words, closed, judged, verdict)
             launched, told, accepted, turned_away = whose(side, loop)
             answered = answered | launched | side.aborted | side.commanded | turned_away
             awaits = side.awaits
@@ -175,12 +165,6 @@ class Mailbox(wiring.Component):
             loop,
         )
         return m
-
-    def _layouts(self) -> dict[int, WordLayout]:
-        """Return the words of each command that is known here and has more than word 0."""
-        return {
-            opcode: make(self._config) for opcode, make in COMMANDS.items() if self._knows(opcode)
-        }
 
     def _close(self, m: Module) -> tuple[Value, Value]:
         """Return whether accesses are refused, and whether what stands in the sections ends.
@@ -336,7 +320,8 @@ class Mailbox(wiring.Component):
             self.write_refused.eq(shut | wrong | (altering & rung)),
             rings.eq(may_ring & free.replicate(self._config.sections)),
         ]
-        m.submodules.task_words = words = TaskWords(self._bits, self._used_words())
+        used = used_words(self._config, launches=self._launches)
+        m.submodules.task_words = words = TaskWords(self._bits, used)
         m.d.comb += [
             words.chosen.eq(chosen),
             words.strobes.eq(strobes),
@@ -345,15 +330,6 @@ class Mailbox(wiring.Component):
             words.datum.eq(before(m, "datum", datum)),
         ]
         return place, words
-
-    def _used_words(self) -> list[int]:
-        """Return the words of the task register that some command here looks at."""
-        fields = [field for layout in self._layouts().values() for field in layout.fields]
-        return sorted({piece.word for field in fields for piece in field.pieces()})
-
-    def _knows(self, opcode: Opcode) -> bool:
-        """Return whether a command is known here: without a launch path some are not."""
-        return self._launches or opcode not in LAUNCH_COMMANDS
 
     def _judge(
         self, m: Module, serving: Signal, section: Signal, task: Signal, judged: Signal
@@ -387,6 +363,38 @@ class Mailbox(wiring.Component):
         for k, run in enumerate(self.run):
             m.d.comb += [run.eq(handed), run.valid.eq(valid[k])]
         return verdict
+
+    def _launch_side(
+        self,
+        m: Module,
+        rings: Value,
+        section: Signal,
+        words: TaskWords,
+        closed: Value,
+        judged: Signal,
+        verdict: Verdict,
+    ) -> LaunchSide:
+        """Add what sends commands to the launch path."""
+        m.submodules.launch_side = side = LaunchSide(self._config)
+        names = launch_path_ports(self._config)
+        for name in names:
+            theirs, ours = getattr(side, name), getattr(self, name)
+            if isinstance(ours, stream.Interface):
+                wiring.connect(m, theirs, wiring.flipped(ours))
+            else:
+                m.d.comb += theirs.eq(ours)
+        m.d.comb += [
+            side.ringing.eq(rings.any()),
+            side.rung.eq(section),
+            side.closed.eq(closed),
+            side.task.eq(judged),
+            *(
+                getattr(side, name).eq(getattr(verdict, name))
+                for name in ("launches", "aborts", "commands", "opcode")
+            ),
+            words.read_section.eq(side.read_section),
+        ]
+        return side
 
     def _read(
         self, m: Module, outcomes: list[Outcome], kept: Value, shut: Value, loop: Any
