@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from amaranth.hdl import Cat, Module, ResetInserter, Signal, Value
+from amaranth.hdl import Cat, Module, ResetInserter, ResetSignal, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -145,10 +145,12 @@ class LoopExpander(wiring.Component):
         whole, alters = write.strobes.all(), write.strobes.any()
         m.d.comb += slots.host_slot.eq(place.slot)
         refused = before(m, "wrong", ~there | (alters & (~whole | slots.host_in_use)))
-        performs = before(m, "performs", write.valid & there & whole & ~slots.host_in_use)
+        performs = Signal(name="performs")
+        m.d.sync += performs.eq(write.valid & there & whole & ~slots.host_in_use)
         m.d.comb += [
             self.write_refused.eq(shut | refused),
-            pipe.writes.eq(performs & ~shut),
+            # In a reset's cycle the templates keep their words.
+            pipe.writes.eq(performs & ~shut & ~ResetSignal()),
             pipe.place.eq(before(m, "place", place)),
             pipe.datum.eq(before(m, "datum", write.data)),
         ]
