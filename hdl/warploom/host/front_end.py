@@ -21,6 +21,7 @@ from warploom.dispatch.block_dispatcher import STALLS
 from warploom.host.bus_port import BusPort, axil_signature
 from warploom.host.execution_unit import ExecutionUnit, cores_signature
 from warploom.host.host_registers import HostRegisters
+from warploom.host.loop_expander import LoopExpander
 from warploom.host.mailbox import Mailbox
 from warploom.host.task_units import connect_unit
 from warploom.launch.launch_path import LaunchPath
@@ -121,7 +122,11 @@ class FrontEnd(wiring.Component):
             self._add(m, "read_arbiter", arbiter)
         self._reset(m, registers)
         wiring.connect(m, wiring.flipped(self.axil), port.axil)
-        self._bus(m, port, registers, mailbox)
+        loops: Any = LoopExpander(config) if config.has_loops else None
+        if loops is not None:
+            self._add(m, "loops", loops)
+            self._loops(m, registers, mailbox, loops)
+        self._bus(m, port, registers, [mailbox] if loops is None else [mailbox, loops])
         self._control(m, registers, mailbox, arbiter)
         self._launches(m, registers, mailbox)
         self._units(m, registers, mailbox)
@@ -152,20 +157,24 @@ class FrontEnd(wiring.Component):
             m.domains += ClockDomain(name, local=True)
             m.d.comb += [ClockSignal(name).eq(ClockSignal()), ResetSignal(name).eq(reset)]
 
-    def _bus(self, m: Module, port: BusPort, registers: HostRegisters, mailbox: Mailbox) -> None:
-        """Let both blocks see every access; each refuses what is not its own.
+    def _bus(self, m: Module, port: BusPort, registers: HostRegisters, others: list[Any]) -> None:
+        """Let all blocks see every access; each refuses what is not its own.
 
-        A soft reset that is forced forgets accesses of the sections that are under way.
+        A soft reset that is forced forgets accesses of the others that are under way.
         """
         forgotten = self._forgotten(m, registers)
-        for block in (registers, mailbox):
+        for block in (registers, *others):
             m.d.comb += [block.write.eq(port.write), block.read.eq(port.read)]
+        refused, answer = registers.write_refused, registers.answer
+        not_read, data = answer.refused, answer.data
+        for block in others:
+            refused = refused & (block.write_refused | forgotten)
+            not_read = not_read & (block.answer.refused | forgotten)
+            data = data | (block.answer.data & ~forgotten.replicate(32))
         m.d.comb += [
-            port.write_refused.eq(registers.write_refused & (mailbox.write_refused | forgotten)),
-            port.answer.refused.eq(registers.answer.refused & (mailbox.answer.refused | forgotten)),
-            port.answer.data.eq(
-                registers.answer.data | (mailbox.answer.data & ~forgotten.replicate(32))
-            ),
+            port.write_refused.eq(refused),
+            port.answer.refused.eq(not_read),
+            port.answer.data.eq(data),
             registers.refused.eq(port.refused),
             self.irq.eq(registers.irq),
         ]
@@ -235,6 +244,21 @@ class FrontEnd(wiring.Component):
             registers.clock.eq(path.clock),
             # No mapping table is there yet.
             path.tables.eq(0),
+        ]
+
+    def _loops(self, m: Module, registers: Any, mailbox: Any, loops: Any) -> None:
+        """Connect LoopExpander, but for the bus."""
+        path: Any = self._path
+        m.d.comb += [
+            loops.soft_reset_active.eq(registers.soft_reset_active),
+            loops.loop_stop.eq(registers.loop_stop),
+            loops.begin.eq(mailbox.begin),
+            loops.answers.eq(mailbox.answers),
+            mailbox.step.eq(loops.step),
+            mailbox.loop_result.eq(loops.result),
+            loops.room.eq(path.room),
+            loops.records_left.eq(path.records_left),
+            loops.loop_end.eq(path.loop_end),
         ]
 
     def _units(self, m: Module, registers: HostRegisters, mailbox: Mailbox) -> None:

@@ -15,10 +15,10 @@ from warploom.lib.bits import before, decoded, first_of, number_of
 from warploom_spec import STALL_CAUSES, Config, host_packets, layouts, timing
 from warploom_spec.host_registers import (
     IDENTITY,
-    MAP_VERSION,
     ErrorBlock,
     Interrupt,
     config_crc,
+    map_version,
     params,
     registers,
 )
@@ -56,6 +56,7 @@ class HostRegisters(wiring.Component):
     forced_next: Signal
     idle: Signal
     unit_reset: Signal
+    loop_stop: Signal
     launch_timeout: Signal
     completed: Signal
     clock: Signal
@@ -96,6 +97,8 @@ class HostRegisters(wiring.Component):
                 **(swap if config.has_order_table else {}),
                 # A cycle after the write; all ones in a soft reset's fourth cycle.
                 "unit_reset": Out(units),
+                # With `config.has_loops`, a cycle after the write: stop the sections' loops.
+                **({"loop_stop": Out(config.sections)} if config.has_loops else {}),
                 # The units' state.
                 "busy": In(units),
                 "missing": In(units),
@@ -164,9 +167,7 @@ class HostRegisters(wiring.Component):
         alters = write.strobes.any()
         wrong = ~Cat(writable).any() | (alters & ((acts & ~write.strobes.all()) | too_large))
         performs = Signal()
-        m.d.comb += [
-            performs.eq(write.valid & alters & ~wrong),
-        ]
+        m.d.comb += performs.eq(write.valid & alters & ~wrong)
         written = {}
         for word in self._words:
             if word.access != "ro":
@@ -191,7 +192,8 @@ class HostRegisters(wiring.Component):
 
     def _constants(self) -> dict[str, Value]:
         config = self._config
-        found = {"ID": IDENTITY, "VERSION": MAP_VERSION, "CONFIG_CRC": config_crc(config)}
+        version, crc = map_version(config), config_crc(config)
+        found = {"ID": IDENTITY, "VERSION": version, "CONFIG_CRC": crc}
         for field, value in params(config):
             name = f"PARAMS{field.word}"
             found[name] = found.get(name, 0) | value << field.low
@@ -312,11 +314,8 @@ class HostRegisters(wiring.Component):
         # The dispatcher's comes last: it wins.
         for name, record in reversed(blocks.items()):
             with m.If(record.valid):
-                m.d.sync += [
-                    code.eq(record.code),
-                    argument.eq(record.argument),
-                    block.eq(int(name)),
-                ]
+                m.d.sync += [code.eq(record.code), argument.eq(record.argument)]
+                m.d.sync += block.eq(int(name))
         with m.If(self.restart):
             m.d.sync += [code.eq(0), argument.eq(0), block.eq(0), count.eq(0)]
         shown |= {"ERROR_LAST": Cat(code, block, argument), "ERROR_COUNT": count}
@@ -328,6 +327,9 @@ class HostRegisters(wiring.Component):
         """
         m.d.comb += self.pop.eq(written["RECORD_POP"] & write.data[0])
         self._clear_streams(m, write, written["CLEAR_STREAM"])
+        if self._config.has_loops:
+            sections = write.data[: len(self.loop_stop)]
+            m.d.sync += self.loop_stop.eq(Mux(written["LOOP_STOP"], sections, 0))
         if self._config.has_order_table:
             sm, swaps = self._config.sm_bits, written["ORDER_SWAP"]
             valid = Signal(name="swap_stands")
