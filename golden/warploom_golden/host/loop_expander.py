@@ -2,10 +2,12 @@
 
 from collections import deque
 from collections.abc import Generator, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import IntEnum, auto
+from typing import NamedTuple
 
-from warploom_golden.host.loop_templates import Templates, Words
+from warploom_golden.host.loop_state import Loop, Stop
+from warploom_golden.host.loop_templates import Templates
 from warploom_spec import host_packets, loop_packets, timing
 from warploom_spec.config import Config
 from warploom_spec.host_commands import STEP_WORD
@@ -14,22 +16,28 @@ from warploom_spec.host_map import find_template, section_address
 
 ALL_STROBES = 0b1111
 COUNT_MASK = (1 << 32) - 1
-#: What 0 launches in flight count as.
-IN_FLIGHT_OF_0 = 4
 #: Lowest bit of the argument in an end's data.
 ARGUMENT_LOW = 16
 
 Inputs = Mapping[str, int]
-#: The walker: a cycle at each ``yield``, which gives the cycle's inputs.
-Walk = Generator[None, Inputs, None]
 
 
-class Stop(IntEnum):
-    """Why a loop is stopped; of several in one cycle the first one counts."""
+class Cycle(NamedTuple):
+    """What comes in in one cycle, unpacked."""
 
-    FAILED = auto()
-    REFUSED = auto()
-    HOST = auto()
+    #: A host writes, to whatever address.
+    writes: bool
+    begin: Mapping[str, int]
+    answers: Mapping[str, int]
+    loop_end: Mapping[str, int]
+    #: A bit a priority; 0 without a place for a record.
+    room: int
+    #: A bit a loop.
+    stops: int
+
+
+#: The walker: a cycle at each ``yield``, which gives what comes in in this cycle.
+Walk = Generator[None, Cycle, None]
 
 
 #: The code of a loop that was stopped so. Mailbox keeps that of a refusal.
@@ -39,50 +47,6 @@ END_CODES = {
     Stop.REFUSED: HostError.OK,
     Stop.HOST: HostError.LOOP_STOPPED,
 }
-
-
-@dataclass
-class Loop:
-    """What is kept of one loop."""
-
-    begins: bool = False
-    runs: bool = False
-    awaits: bool = False
-    again: bool = False
-    stopped: Stop | None = None
-    first: int = 0
-    last: int = 0
-    in_flight: int = 0
-    #: Iterations that are not yet behind the last slot; number and slot of the next launch.
-    left: int = 0
-    iteration: int = 0
-    slot: int = 0
-    #: Of the launch whose words were written last.
-    priority: int = 0
-    #: By slot, the words of the iteration before.
-    before: dict[int, Words] = field(default_factory=dict)
-    accepted: int = 0
-    ended: int = 0
-    finished: int = 0
-    #: Whether ``ended`` and ``finished`` mean something to who reads them.
-    counts_mean: bool = False
-
-    def begin(self, words: Mapping[str, int]) -> None:
-        """Rule 7: begin with the fields of ``begin``."""
-        self.begins, self.awaits, self.again, self.stopped = True, False, False, None
-        self.first, self.last = words["first_slot"], words["last_slot"]
-        self.slot, self.iteration, self.left = self.first, 0, words["count"]
-        self.in_flight = words["in_flight"] or IN_FLIGHT_OF_0
-
-    def stop(self, why: Stop) -> None:
-        """Rule 10: stop it, if it is not stopped yet."""
-        if self.stopped is None:
-            self.stopped = why
-
-    def forget(self) -> None:
-        """Rule 19: its counts stay."""
-        self.counts_mean &= not (self.begins or self.runs)
-        self.begins = self.runs = self.awaits = False
 
 
 @dataclass(frozen=True)
@@ -182,15 +146,26 @@ class LoopExpander:
         was_in_use = place is not None and place[0] in self._in_use
         self._sample(inputs)
         self._perform()
+        cycle = self._unpacked(inputs, bool(write["valid"]))
         if off:
             self._forget()
         else:
-            self._walk.send(inputs)
-            self._move(inputs)
-        self._count(inputs)
+            self._walk.send(cycle)
+            self._move(cycle)
+        self._count(cycle)
         if not off:
-            self._arrive(inputs)
+            self._arrive(cycle)
         self._committing, self._was_in_use, self._shut = write, was_in_use, active
+
+    def _unpacked(self, inputs: Inputs, writes: bool) -> Cycle:
+        return Cycle(
+            writes=writes,
+            begin=self._begin.unpack(inputs["begin"]),
+            answers=self._answers.unpack(inputs["answers"]),
+            loop_end=self._loop_end.unpack(inputs["loop_end"]),
+            room=inputs["room"] if inputs["records_left"] else 0,
+            stops=inputs["loop_stop"] >> self._config.first_loop_section,
+        )
 
     # Accesses
 
@@ -236,9 +211,9 @@ class LoopExpander:
 
     # What comes in
 
-    def _count(self, inputs: Inputs) -> None:
+    def _count(self, cycle: Cycle) -> None:
         """Rule 9: a launch has ended."""
-        end = self._loop_end.unpack(inputs["loop_end"])
+        end = cycle.loop_end
         if not end["valid"]:
             return
         loop = self._loops[end["loop"]]
@@ -247,38 +222,31 @@ class LoopExpander:
         if not end["finished"]:
             loop.stop(Stop.FAILED)
 
-    def _arrive(self, inputs: Inputs) -> None:
+    def _arrive(self, cycle: Cycle) -> None:
         """Rules 7, 8 and 10, behind rule 9: it counts before the others."""
-        answers = self._answers.unpack(inputs["answers"])
-        begin = self._begin.unpack(inputs["begin"])
-        if begin["valid"]:
-            self._loops[begin["loop"]].begin(begin)
-        stops = inputs["loop_stop"] >> self._config.first_loop_section
+        if cycle.begin["valid"]:
+            self._loops[cycle.begin["loop"]].begin(cycle.begin)
         for number, loop in enumerate(self._loops):
             accepted, full, refused = (
-                answers[name] >> number & 1 for name in ("accepted", "full", "refused")
+                cycle.answers[name] >> number & 1 for name in ("accepted", "full", "refused")
             )
             loop.awaits &= not (accepted or full or refused)
             loop.accepted = loop.accepted + accepted & COUNT_MASK
             loop.again |= bool(full)
             if refused:
                 loop.stop(Stop.REFUSED)
-            if stops >> number & 1:
+            if cycle.stops >> number & 1:
                 loop.stop(Stop.HOST)
 
     # The pipe
 
-    def _stands(self, inputs: Inputs) -> bool:
-        """Rule 5."""
-        step = self._step.unpack(self._pipe[-1])
-        return bool(step["valid"]) and self._writes(inputs)
+    def _stands(self, cycle: Cycle) -> bool:
+        """Rule 5; a place is 0 without a step."""
+        return cycle.writes and self._pipe[-1] != 0
 
-    def _writes(self, inputs: Inputs) -> bool:
-        return bool(self._write.unpack(inputs["write"])["valid"])
-
-    def _move(self, inputs: Inputs) -> None:
+    def _move(self, cycle: Cycle) -> None:
         """Rule 5: what enters is in the first place."""
-        if not self._stands(inputs):
+        if not self._stands(cycle):
             self._pipe.pop()
             self._pipe.appendleft(self._entering)
         self._entering = 0
@@ -286,6 +254,11 @@ class LoopExpander:
     def _moves(self) -> Walk:
         """Wait for the first cycle in which the pipe moves."""
         while self._stands((yield)):
+            pass
+
+    def _lets(self) -> Walk:
+        """Wait for the first cycle without a host's write."""
+        while (yield).writes:
             pass
 
     def _packed(self, number: int, **fields: int) -> int:
@@ -303,20 +276,19 @@ class LoopExpander:
             chosen = yield from self._choose(chosen)
             yield from self._look(chosen)
 
-    def _choose(self, before: int) -> Generator[None, Inputs, int]:
+    def _choose(self, before: int) -> Generator[None, Cycle, int]:
         """Rule 12: return the first loop, behind the one before, that may be chosen."""
         while True:
-            inputs = yield
+            cycle = yield
             if self._drains and any(self._pipe):
                 continue
             self._drains = False
-            begin = self._begin.unpack(inputs["begin"])
-            answers = self._answers.unpack(inputs["answers"])
+            answers = cycle.answers
             answered = answers["accepted"] | answers["full"] | answers["refused"]
             for behind in range(1, len(self._loops) + 1):
                 number = (before + behind) % len(self._loops)
                 loop = self._loops[number]
-                begins = loop.begins or (begin["valid"] and begin["loop"] == number)
+                begins = loop.begins or (cycle.begin["valid"] and cycle.begin["loop"] == number)
                 if begins or (loop.runs and (not loop.awaits or answered >> number & 1)):
                     return number
 
@@ -324,25 +296,24 @@ class LoopExpander:
         """Rule 12: read, decide, and do it."""
         seen = self._seen(number, (yield))
         while True:
-            inputs = yield
+            cycle = yield
             does = self._decision(seen)
             if does is Does.BEGIN:
-                busy = yield from self._take_slots(number, inputs)
+                busy = yield from self._take_slots(number, cycle)
                 if busy is not None:
                     yield from self._end(number, HostError.TEMPLATE_BUSY, busy)
                     return
                 seen = self._seen(number, (yield))
-            elif does is Does.LAUNCH and self._begin.unpack(inputs["begin"])["valid"]:
-                seen = self._seen(number, inputs)
+            elif does is Does.LAUNCH and cycle.begin["valid"]:
+                seen = self._seen(number, cycle)
             else:
                 yield from self._do(number, does, seen)
                 return
 
-    def _seen(self, number: int, inputs: Inputs) -> Seen:
+    def _seen(self, number: int, cycle: Cycle) -> Seen:
         loop = self._loops[number]
         priority = loop.priority & (1 << self._config.priority_bits) - 1
-        room = inputs["room"] >> priority & inputs["records_left"]
-        return Seen(replace(loop), bool(room))
+        return Seen(replace(loop), bool(cycle.room >> priority & 1))
 
     def _decision(self, seen: Seen) -> Does:
         """Rule 12, (a) to (e): the first that holds."""
@@ -375,25 +346,20 @@ class LoopExpander:
         count = (loop.last - loop.first) % slots + 1
         return ((loop.first + k) % slots for k in range(count))
 
-    def _take_slots(self, number: int, inputs: Inputs) -> Generator[None, Inputs, int | None]:
+    def _take_slots(self, number: int, cycle: Cycle) -> Generator[None, Cycle, int | None]:
         """Rule 13: take a loop's slots, or return the one that is in use."""
         loop = self._loops[number]
-        while self._comes_to_a_count(inputs):
-            inputs = yield
+        while cycle.loop_end["valid"] or cycle.answers["accepted"]:
+            cycle = yield
         loop.accepted = loop.ended = loop.finished = 0
         loop.counts_mean = True
         for slot in self._slots(loop):
-            while self._writes((yield)):
-                pass
+            yield from self._lets()
             if slot in self._in_use:
                 return slot
             self._in_use.add(slot)
         loop.begins, loop.runs = False, True
         return None
-
-    def _comes_to_a_count(self, inputs: Inputs) -> bool:
-        end = self._loop_end.unpack(inputs["loop_end"])
-        return bool(end["valid"] or self._answers.unpack(inputs["answers"])["accepted"])
 
     def _next_launch(self, number: int) -> list[tuple[int, int]]:
         """Rules 14 to 16: return what enters, word by word, and move the loop on."""
@@ -424,8 +390,7 @@ class LoopExpander:
         """Rule 18: give slots back, up to the one that was in use, and end."""
         loop = self._loops[number]
         for slot in self._slots(loop):
-            while self._writes((yield)):
-                pass
+            yield from self._lets()
             if slot == busy:
                 break
             self._in_use.remove(slot)

@@ -1,6 +1,7 @@
 """The lockstep harness compares a pulse's fields, and a payload, only while they are valid."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 
@@ -56,6 +57,17 @@ def test_a_wrong_field_that_is_valid_is_found(
     else:
         wrong = 1 << PULSE.offsets["code"] if fault == "PULSE" else 1
         assert int(got, 16) ^ int(want, 16) == wrong
+
+
+def without_the_wrong_bit(outputs: Mapping[str, int]) -> dict[str, int]:
+    """Return `pulse` without the bit that the fault ``PULSE`` changes."""
+    return {"pulse": outputs["pulse"] & ~(1 << PULSE.offsets["code"])}
+
+
+def test_what_a_case_says_to_mean_nothing_is_not_compared(seed: int) -> None:
+    run_one(replace(case(seed, fault="PULSE"), meant=without_the_wrong_bit), "amaranth")
+    other = replace(case(seed, fault="PAIR"), meant=without_the_wrong_bit)
+    assert failure_of(other, waves=False).failure.differences[0][0] == "pair"
 
 
 class Unsent:

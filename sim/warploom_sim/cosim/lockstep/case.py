@@ -66,6 +66,10 @@ class Case:
         Used by `RandomStimulus`; default: random bits.
     withdrawable : dict
         Stream -> reason why its refused transfers may be withdrawn or changed.
+    meant : importable, optional
+        Called with outputs, the component's or the model's, and with ``params`` as keyword
+        arguments. Returns those of which only a part says something, with 0 for the rest: both
+        sides are compared so.
     events : dict
         Name -> importable: a predicate ``(inputs, outputs) -> bool`` counted under that name, or an
         `Observer` class, which counts under names of its own.
@@ -86,12 +90,14 @@ class Case:
     options: Mapping[str, Any] = field(default_factory=dict)
     sources: Mapping[str, Importable] = field(default_factory=dict)
     withdrawable: Mapping[str, str] = field(default_factory=dict)
+    meant: Importable | None = None
     events: Mapping[str, Importable] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         named = {
             "make": name_of(self.make),
             "stimulus": None if self.stimulus is None else name_of(self.stimulus),
+            "meant": None if self.meant is None else name_of(self.meant),
             "sources": {port: name_of(source) for port, source in self.sources.items()},
             "events": {event: name_of(target) for event, target in self.events.items()},
         }

@@ -143,6 +143,7 @@ class Checker:
         self._validity = Validity(ports)
         self._watches = StreamWatches(ports.streams.values())
         self._addresses = AddressWatch(ports)
+        self._meant_by_case = None if case.meant is None else resolve(str(case.meant))
         self._observers: list[Observer] = []
         self._stimulus: Stimulus
         self._guard(self._start)
@@ -157,7 +158,7 @@ class Checker:
 
         Stimulus, observers and history see 0 for a pulse that is not valid.
         """
-        outputs = self._validity.quiet(outputs)
+        outputs = self._meant(self._validity.quiet(outputs))
         addresses = self._addresses.see(self.inputs, outputs, self.rst)
         self._history.append((self._cycle, self.rst, self.inputs, outputs, addresses))
         self._guard(self._step, outputs)
@@ -211,7 +212,13 @@ class Checker:
         want = self._model.outputs(self.inputs)
         if want.keys() != self._output_names:
             raise CaseError(_ports_differ("the model's outputs", want, self._output_names))
-        return self._validity.meant(want)
+        return self._meant(self._validity.meant(want))
+
+    def _meant(self, outputs: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return outputs with 0 for what the case says to mean nothing."""
+        if self._meant_by_case is None:
+            return outputs
+        return {**outputs, **self._meant_by_case(outputs, **self._case.params)}
 
     def _compare(self, outputs: Mapping[str, int], want: Values) -> list[tuple[str, str, str]]:
         """Return port, got and want of every output that differs."""
