@@ -38,7 +38,7 @@ class _Core(ctypes.Structure):
 class Pair(ctypes.Structure):
     """``warploom_wait_pair``."""
 
-    _fields_ = _words("stream", "count")
+    _fields_ = _words("stream", "count", "relative")
 
 
 class Launch(ctypes.Structure):
@@ -47,7 +47,7 @@ class Launch(ctypes.Structure):
     _fields_ = [
         ("code", ctypes.c_uint64),
         ("arguments", ctypes.c_uint64),
-        *_words("address_space", "stream", "priority", "idempotent", "mode"),
+        *_words("address_space", "stream", "priority", "idempotent", "mode", "quiet"),
         *_words("gx", "gy", "gz", "dx", "dy", "dz", "index_address", "table"),
         *_words(*AMOUNT_FIELDS, "waits"),
         ("wait", Pair * WAIT_WORDS),
@@ -94,7 +94,7 @@ class Record(ctypes.Structure):
 
     _fields_ = [
         *_words("ticket", "fate", "code", "kind", "kills", "drained", "cycles"),
-        *_words("stream", "offered", "accepted", "first_offer", "made"),
+        *_words("stream", "offered", "number", "accepted", "first_offer", "made"),
         *_words("met_finished", "met_killed", "met_drained", "met_skipped"),
     ]
 

@@ -26,8 +26,8 @@ int run_two_streams(const warploom_core *core, uint64_t code)
     if (!error) error = warploom_streams_begin(core, &streams);
     if (!error) error = warploom_streams_launch(core, &streams, 0, &low, &tickets[1]);
     if (error) return error;
-    done = warploom_event_record(&streams, low.stream);
-    error = warploom_stream_wait(core, &streams, next.stream, &done);
+    error = warploom_event_record(&streams, low.stream, &done);
+    if (!error) error = warploom_stream_wait(core, &streams, next.stream, &done);
     if (!error) error = warploom_streams_launch(core, &streams, 0, &next, &tickets[2]);
     if (!error) error = warploom_streams_launch(core, &streams, 0, &urgent, &tickets[0]);
     for (n = 0; n < 3 && !error; n++) {

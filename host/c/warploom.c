@@ -1,14 +1,5 @@
 #include "warploom.h"
-
-/* The value of a field that a word holds, and the word that holds a value. */
-#define GET(word, field) (((word) & field##_MASK) >> field##_SHIFT)
-#define FITS(value, field) (((value) & ~(field##_MASK >> field##_SHIFT)) == 0)
-#define PUT(value, field) ((value) << field##_SHIFT)
-/* The low bits of a value, as many as a field has. */
-#define CUT(value, field) ((value) & (field##_MASK >> field##_SHIFT))
-
-#define LOW(value) ((uint32_t)((value) & UINT32_C(0xFFFFFFFF)))
-#define HIGH(value) ((uint32_t)((value) >> 32))
+#include "warploom_fields.h"
 
 #define RECORD_WORDS 8
 #define TASK_WORDS 32 /* of the task register */
@@ -71,18 +62,26 @@ int warploom_identify(const warploom_core *core)
     return crc == WARPLOOM_CONFIG_CRC ? WARPLOOM_OK : WARPLOOM_OTHER_CONFIG;
 }
 
-/* Write the task register's words and ring, unless the section is busy. */
 int warploom_submit_words(const warploom_core *core, uint32_t section, const uint32_t *words,
                           uint32_t count)
 {
+    if (count > TASK_WORDS) return WARPLOOM_RANGE;
+    return warploom_submit_chosen(core, section, words, (uint32_t)((UINT64_C(1) << count) - 1));
+}
+
+/* Write the chosen words of the task register and ring, unless the section is busy. */
+int warploom_submit_chosen(const warploom_core *core, uint32_t section, const uint32_t *words,
+                           uint32_t chosen)
+{
     uint32_t doorbell, word;
     int error;
-    if (section >= WARPLOOM_SECTIONS || count > TASK_WORDS) return WARPLOOM_RANGE;
+    if (section >= WARPLOOM_SECTIONS) return WARPLOOM_RANGE;
     error = read_word(core, warploom_section(section, WARPLOOM_SECTION_DOORBELL_OFFSET), &doorbell);
     if (error) return error;
     if (doorbell) return WARPLOOM_BUSY;
-    for (word = 0; word < count; word++) {
+    for (word = 0; word < TASK_WORDS; word++) {
         uint32_t offset = WARPLOOM_SECTION_T0_OFFSET + 4 * word;
+        if (!(chosen >> word & 1)) continue;
         error = write_word(core, warploom_section(section, offset), words[word]);
         if (error) return error;
     }
@@ -94,11 +93,14 @@ static int launch_fits(const warploom_launch *launch)
     uint32_t k;
     if (launch->waits > WARPLOOM_LAUNCH_WAITS) return 0;
     for (k = 0; k < launch->waits; k++)
-        if (!FITS(launch->wait[k].stream, WARPLOOM_LAUNCH_WAIT0_STREAM)) return 0;
+        if (!FITS(launch->wait[k].stream, WARPLOOM_LAUNCH_WAIT0_STREAM) ||
+            launch->wait[k].relative > LOOPS)
+            return 0;
     return FITS(launch->address_space, WARPLOOM_LAUNCH_ADDRESS_SPACE) &&
            FITS(launch->stream, WARPLOOM_LAUNCH_STREAM) &&
            FITS(launch->priority, WARPLOOM_LAUNCH_PRIORITY) &&
            FITS(launch->idempotent, WARPLOOM_LAUNCH_IDEMPOTENT) &&
+           FITS(launch->quiet, WARPLOOM_LAUNCH_QUIET) &&
            FITS(launch->mode, WARPLOOM_LAUNCH_MODE) && FITS(launch->gy, WARPLOOM_LAUNCH_GY) &&
            FITS(launch->gz, WARPLOOM_LAUNCH_GZ) && FITS(launch->dx, WARPLOOM_LAUNCH_DX) &&
            FITS(launch->dy, WARPLOOM_LAUNCH_DY) && FITS(launch->dz, WARPLOOM_LAUNCH_DZ) &&
@@ -125,6 +127,7 @@ int warploom_pack_launch(const warploom_launch *launch, uint32_t *words)
         PUT(launch->address_space, WARPLOOM_LAUNCH_ADDRESS_SPACE) |
         PUT(launch->stream, WARPLOOM_LAUNCH_STREAM) |
         PUT(launch->priority, WARPLOOM_LAUNCH_PRIORITY) |
+        PUT(launch->quiet, WARPLOOM_LAUNCH_QUIET) |
         PUT(launch->idempotent, WARPLOOM_LAUNCH_IDEMPOTENT);
     words[WARPLOOM_LAUNCH_GX_WORD] = launch->gx;
     words[WARPLOOM_LAUNCH_GY_WORD] =
@@ -144,11 +147,14 @@ int warploom_pack_launch(const warploom_launch *launch, uint32_t *words)
         words[INLINE_WORD + 2 * n] = LOW(launch->inline_args[n]);
         words[INLINE_WORD + 2 * n + 1] = HIGH(launch->inline_args[n]);
     }
-    for (n = 0; n < launch->waits; n++)
+    for (n = 0; n < launch->waits; n++) {
+        words[WARPLOOM_LAUNCH_OPCODE_WORD] |=
+            PUT(launch->wait[n].relative << (WARPLOOM_FLAG_RELATIVE + n), WARPLOOM_LAUNCH_FLAGS);
         words[WARPLOOM_LAUNCH_WAIT0_STREAM_WORD + n] =
             PUT(launch->wait[n].stream, WARPLOOM_LAUNCH_WAIT0_STREAM) |
             PUT(CUT(launch->wait[n].count, WARPLOOM_LAUNCH_WAIT0_COUNT),
                 WARPLOOM_LAUNCH_WAIT0_COUNT);
+    }
     return WARPLOOM_OK;
 }
 
@@ -347,6 +353,7 @@ int warploom_take_record(const warploom_core *core, warploom_record *record)
     record->met_killed = preempt ? words[3] & 0xFFFF : 0;
     record->met_drained = preempt ? words[3] >> 16 : 0;
     record->met_skipped = preempt ? words[4] : 0;
+    record->number = LOOPS && !preempt ? words[3] & 0xFFFF : 0;
     record->accepted = words[5];
     record->first_offer = words[6];
     record->made = words[7];

@@ -38,6 +38,7 @@
 #define WARPLOOM_RANGE (-7)        /* a section or a value that no field can hold */
 #define WARPLOOM_EMPTY (-8)        /* no final record waits */
 #define WARPLOOM_FULL (-9)         /* a list of the program's has no room */
+#define WARPLOOM_QUIET (-10)       /* the driver cannot see the end of a quiet launch */
 
 /* How the driver reaches the core. read32 and write32 return 0 if the core answered OKAY.
  *
@@ -61,9 +62,10 @@ typedef struct {
 /* Pairs that the task register has words for, in every configuration. */
 #define WARPLOOM_WAIT_WORDS 4
 
-/* What a launch waits for: so many launches of a stream, the low 16 bits of their count. */
+/* What a launch waits for: so many launches of a stream, the low 16 bits of their count. If it is
+ * relative, which needs loops: the launch that is so many before the stream's latest accepted one. */
 typedef struct {
-    uint32_t stream, count;
+    uint32_t stream, count, relative;
 } warploom_wait_pair;
 
 /* A kernel launch. What one block takes stands in the hardware's units (docs/host/register_map.md). */
@@ -72,6 +74,7 @@ typedef struct {
     uint32_t address_space;
     uint32_t stream, priority;
     uint32_t idempotent, mode;
+    uint32_t quiet; /* 1: leaves a record only if it does not finish; needs loops */
     uint32_t gx, gy, gz;
     uint32_t dx, dy, dz;
     uint32_t index_address, table;
@@ -108,6 +111,7 @@ typedef struct {
     uint32_t drained; /* 1: mode RESET, drained instead, because it is not idempotent */
     uint32_t cycles;  /* of its last run: from its first offer to its last report */
     uint32_t stream, offered;
+    uint32_t number; /* of a launch in its stream, low 16 bits; 0 without loops */
     uint32_t accepted, first_offer, made; /* low half of the clock; first_offer: of its last run */
     /* Of a PREEMPT: launches that finished, were killed, drained, skipped. */
     uint32_t met_finished, met_killed, met_drained, met_skipped;
@@ -128,9 +132,18 @@ int warploom_submit_disconnect(const warploom_core *core, uint32_t section);
 /* The words of a launch, WARPLOOM_LAUNCH_WORDS, without an access. */
 #define WARPLOOM_LAUNCH_WORDS (WARPLOOM_LAUNCH_WAIT0_STREAM_WORD + WARPLOOM_WAIT_WORDS)
 int warploom_pack_launch(const warploom_launch *launch, uint32_t *words);
-/* Write the first words of any command, 32 at most, and ring; read and write any register. */
+/* The pair that waits for the latest accepted launch of a stream, whichever that is then. */
+static inline warploom_wait_pair warploom_wait_latest(uint32_t stream)
+{
+    warploom_wait_pair pair = {stream, 0, 1};
+    return pair;
+}
+/* Write the first words of any command, 32 at most, or those whose bits are 1, and ring; read and
+ * write any register. */
 int warploom_submit_words(const warploom_core *core, uint32_t section, const uint32_t *words,
                           uint32_t count);
+int warploom_submit_chosen(const warploom_core *core, uint32_t section, const uint32_t *words,
+                           uint32_t chosen);
 int warploom_read_register(const warploom_core *core, uint32_t address, uint32_t *value);
 int warploom_write_register(const warploom_core *core, uint32_t address, uint32_t value);
 

@@ -6,16 +6,18 @@
 /* Know no launch and no pair; read the epoch, which rises when a soft reset is over. */
 static int forget(const warploom_core *core, warploom_streams *streams)
 {
-    uint32_t stream, state;
+    uint32_t stream, section, state;
     int error = warploom_read_register(core, WARPLOOM_STATE_ADDRESS, &state);
     if (error) return error;
     if (state & WARPLOOM_STATE_RESETTING_MASK) state += UINT32_C(1) << WARPLOOM_STATE_EPOCH_SHIFT;
     streams->epoch = (state & WARPLOOM_STATE_EPOCH_MASK) >> WARPLOOM_STATE_EPOCH_SHIFT;
     streams->opened = 0;
     for (stream = 0; stream < WARPLOOM_STREAMS; stream++) {
-        streams->count[stream] = 0;
-        streams->pairs[stream] = 0;
+        streams->count[stream] = streams->quiet[stream] = streams->ended[stream] = 0;
+        streams->looping[stream] = streams->pairs[stream] = 0;
     }
+    for (section = 0; streams->words && section < WARPLOOM_SECTIONS; section++)
+        warploom_forget_words(&streams->words[section]);
     return WARPLOOM_OK;
 }
 
@@ -39,20 +41,44 @@ static void drop_pair(warploom_streams *streams, uint32_t stream, uint32_t k)
         streams->pair[stream][k] = streams->pair[stream][k + 1];
 }
 
-/* Let a launch wait for its stream's pairs. */
-static void put_pairs(warploom_streams *streams, warploom_launch *launch)
+/* Let a launch wait for its stream's pairs, behind its own relative ones. */
+static int put_pairs(warploom_streams *streams, warploom_launch *launch)
 {
-    uint32_t stream = launch->stream, k = 0;
-    while (k < streams->pairs[stream]) {
+    uint32_t stream = launch->stream, used = 0, k;
+    for (k = 0; k < launch->waits && k < WARPLOOM_WAIT_WORDS; k++)
+        if (launch->wait[k].relative) launch->wait[used++] = launch->wait[k];
+    for (k = 0; k < streams->pairs[stream];) {
         const warploom_event *event = &streams->pair[stream][k];
         if (is_reached(streams, event)) {
             drop_pair(streams, stream, k);
             continue;
         }
-        launch->wait[k].stream = event->stream;
-        launch->wait[k++].count = (uint32_t)event->count;
+        if (streams->looping[event->stream]) return WARPLOOM_BUSY;
+        if (used == WARPLOOM_LAUNCH_WAITS) return WARPLOOM_RANGE;
+        launch->wait[used].stream = event->stream;
+        launch->wait[used].relative = 0;
+        launch->wait[used++].count = (uint32_t)event->count;
+        k++;
     }
-    launch->waits = k;
+    launch->waits = used;
+    return WARPLOOM_OK;
+}
+
+/* Note that a launch was accepted; its answer has the low 16 bits of its number. */
+static void note_launch(warploom_streams *streams, const warploom_launch *launch,
+                        const warploom_outcome *outcome)
+{
+    uint64_t *count = &streams->count[launch->stream];
+    *count += (outcome->number - *count) & 0xFFFF;
+    streams->pairs[launch->stream] = 0;
+    if (launch->quiet) {
+        streams->quiet[launch->stream] = *count;
+    } else {
+        warploom_open *open = &streams->open[streams->opened++];
+        open->ticket = outcome->ticket;
+        open->stream = launch->stream;
+        open->count = *count;
+    }
 }
 
 int warploom_streams_launch(const warploom_core *core, warploom_streams *streams, uint32_t section,
@@ -60,26 +86,19 @@ int warploom_streams_launch(const warploom_core *core, warploom_streams *streams
 {
     warploom_launch waiting = *launch;
     warploom_outcome outcome;
-    uint32_t turns = core->patience, stream = launch->stream;
     int error;
     *ticket = 0;
-    if (stream >= WARPLOOM_STREAMS) return WARPLOOM_RANGE;
-    if (streams->opened == WARPLOOM_OPEN) return WARPLOOM_FULL;
-    put_pairs(streams, &waiting);
-    do {
-        error = warploom_submit_launch(core, section, &waiting);
-        if (!error) error = warploom_wait(core, section, &outcome);
-        if (!error) {
-            warploom_open *open = &streams->open[streams->opened++];
-            /* The answer has the low 16 bits. */
-            streams->count[stream] += (outcome.number - streams->count[stream]) & 0xFFFF;
-            streams->pairs[stream] = 0;
-            *ticket = open->ticket = outcome.ticket;
-            open->stream = stream;
-            open->count = streams->count[stream];
-        }
-    } while (error == (int)WARPLOOM_ERROR_QUEUE_FULL && (!core->patience || --turns));
-    return error == (int)WARPLOOM_ERROR_QUEUE_FULL ? WARPLOOM_WAITED : error;
+    if (launch->stream >= WARPLOOM_STREAMS || section >= WARPLOOM_SECTIONS) return WARPLOOM_RANGE;
+    if (!launch->quiet && streams->opened == WARPLOOM_OPEN) return WARPLOOM_FULL;
+    if (streams->looping[launch->stream]) return WARPLOOM_BUSY;
+    error = put_pairs(streams, &waiting);
+    if (!error)
+        error = warploom_launch_kept(core, section, &waiting,
+                                     streams->words ? &streams->words[section] : 0, &outcome);
+    if (error) return error;
+    note_launch(streams, launch, &outcome);
+    *ticket = outcome.ticket;
+    return WARPLOOM_OK;
 }
 
 /* Note that a launch's record was taken. */
@@ -87,7 +106,11 @@ static void note_record(warploom_streams *streams, const warploom_record *record
 {
     uint32_t n;
     for (n = 0; n < streams->opened; n++) {
-        if (record->kind == WARPLOOM_KIND_LAUNCH && streams->open[n].ticket == record->ticket) {
+        const warploom_open *open = &streams->open[n];
+        if (record->kind == WARPLOOM_KIND_LAUNCH && open->ticket == record->ticket) {
+            /* It began, so all before it have ended; one that waited may be aborted earlier. */
+            if (record->offered && streams->ended[open->stream] < open->count)
+                streams->ended[open->stream] = open->count;
             streams->open[n] = streams->open[--streams->opened];
             return;
         }
@@ -134,20 +157,24 @@ int warploom_streams_soft_reset(const warploom_core *core, warploom_streams *str
     return error ? error : forgot;
 }
 
-warploom_event warploom_event_record(const warploom_streams *streams, uint32_t stream)
+int warploom_event_record(const warploom_streams *streams, uint32_t stream, warploom_event *event)
 {
-    warploom_event event = {stream, streams->epoch, 0};
-    if (stream < WARPLOOM_STREAMS) event.count = streams->count[stream];
-    return event;
+    if (stream >= WARPLOOM_STREAMS) return WARPLOOM_RANGE;
+    if (streams->looping[stream]) return WARPLOOM_BUSY;
+    event->stream = stream;
+    event->epoch = streams->epoch;
+    event->count = streams->count[stream];
+    event->quiet = streams->quiet[stream];
+    return WARPLOOM_OK;
 }
 
-/* Whether a launch of an event's has no record that was taken. */
-static int is_open(const warploom_streams *streams, const warploom_event *event)
+/* Whether a launch of a stream from one number to another has no record that was taken. */
+static int is_open(const warploom_streams *streams, uint32_t stream, uint64_t from, uint64_t to)
 {
     uint32_t n;
     for (n = 0; n < streams->opened; n++) {
         const warploom_open *open = &streams->open[n];
-        if (open->stream == event->stream && open->count <= event->count) return 1;
+        if (open->stream == stream && open->count >= from && open->count <= to) return 1;
     }
     return 0;
 }
@@ -155,14 +182,16 @@ static int is_open(const warploom_streams *streams, const warploom_event *event)
 /* Take records until an event is reached; keep them. */
 static int wait_for(const warploom_core *core, warploom_streams *streams, const warploom_event *event)
 {
-    while (is_open(streams, event)) {
-        int error;
+    uint32_t stream = event->stream;
+    for (;;) {
+        int error, quiet = event->quiet > streams->ended[stream];
+        if (!quiet && !is_open(streams, stream, 0, event->count)) return WARPLOOM_OK;
+        if (quiet && !is_open(streams, stream, event->quiet, UINT64_MAX)) return WARPLOOM_QUIET;
         if (streams->used == streams->size) return WARPLOOM_FULL;
         error = warploom_wait_record(core, &streams->kept[streams->used]);
         if (error) return error;
         note_record(streams, &streams->kept[streams->used++]);
     }
-    return WARPLOOM_OK;
 }
 
 int warploom_stream_wait(const warploom_core *core, warploom_streams *streams, uint32_t stream,
@@ -172,11 +201,12 @@ int warploom_stream_wait(const warploom_core *core, warploom_streams *streams, u
     int error;
     if (stream >= WARPLOOM_STREAMS || event->stream >= WARPLOOM_STREAMS) return WARPLOOM_RANGE;
     if (is_reached(streams, event)) return WARPLOOM_OK;
+    if (streams->looping[event->stream]) return WARPLOOM_BUSY;
     for (k = 0; k < streams->pairs[stream]; k++) {
         warploom_event *pair = &streams->pair[stream][k];
         if (pair->stream != event->stream) continue;
         /* The later launch's end implies the earlier one's. */
-        if (pair->count < event->count) pair->count = event->count;
+        if (pair->count < event->count) *pair = *event;
         return WARPLOOM_OK;
     }
     if (!WARPLOOM_LAUNCH_WAITS) return wait_for(core, streams, event);

@@ -16,7 +16,10 @@ FLAGS = ("-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-ffreestanding
 CONFIG = preset("tiny")
 #: What stands in a ticket before a call.
 UNWRITTEN = 0xFFFFFFFF
-SOURCES = ("warploom.c", "warploom_shapes.c", "warploom_streams.c", "example_streams.c")
+SOURCES = (
+    *(f"warploom{part}.c" for part in ("", "_kept", "_loops", "_shapes", "_streams")),
+    "example_streams.c",
+)
 
 
 def build(

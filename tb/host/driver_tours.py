@@ -6,11 +6,12 @@ A tour is blocking code. It returns what the calls gave, as plain data.
 from dataclasses import asdict
 
 from simt_host.c_calls import Refused
-from warploom_host import CommandFailed, HostDriver, HostTimeout
+from warploom_host import CommandFailed, HostDriver, HostTimeout, QuietLaunch
 from warploom_spec import LaunchDescriptor, WarploomError
 from warploom_spec.resources import AMOUNT_FIELDS
 
 BUS_ERROR, NOT_THERE, BUSY, WAITED, RANGE, EMPTY = -1, -2, -5, -6, -7, -8
+FULL, QUIET = -9, -10
 
 
 class PythonDriver:
@@ -29,6 +30,8 @@ class PythonDriver:
             return error.outcome.code, error.outcome
         except HostTimeout:
             return WAITED, None
+        except QuietLaunch:
+            return QUIET, None
         except WarploomError as error:
             return BUSY if "busy" in str(error) else RANGE, None
         except Refused:

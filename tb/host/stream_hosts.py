@@ -16,11 +16,17 @@ TINY = preset("tiny")
 class Event(ctypes.Structure):
     """``warploom_event``."""
 
-    _fields_ = [("stream", U32), ("epoch", U32), ("count", U64)]
+    _fields_ = [("stream", U32), ("epoch", U32), ("count", U64), ("quiet", U64)]
 
 
 class _Open(ctypes.Structure):
     _fields_ = [("ticket", U32), ("stream", U32), ("count", U64)]
+
+
+class Kept(ctypes.Structure):
+    """``warploom_kept``."""
+
+    _fields_ = [("known", U32), ("words", U32 * 32)]
 
 
 def state_of(config):
@@ -30,9 +36,11 @@ def state_of(config):
     class State(ctypes.Structure):
         _fields_ = [
             ("kept", ctypes.POINTER(Record)),
-            *((name, U32) for name in ("size", "used", "opened", "epoch")),
-            ("count", U64 * streams),
-            ("pairs", U32 * streams),
+            ("size", U32),
+            ("words", ctypes.POINTER(Kept)),
+            *((name, U32) for name in ("used", "opened", "epoch")),
+            *((name, U64 * streams) for name in ("count", "quiet", "ended")),
+            *((name, U32 * streams) for name in ("looping", "pairs")),
             ("pair", Event * max(1, config.launch_waits) * streams),
             ("open", _Open * config.records),
         ]
@@ -51,7 +59,6 @@ class CStreams(CDriver):
         self._kept = (Record * max(1, self.size))()
         self.state = state_of(config)(self._kept, self.size)
         self._streams = ctypes.byref(self.state)
-        library.warploom_event_record.restype = Event
 
     def begin(self):
         return self.call("streams_begin", self._streams)
@@ -62,7 +69,9 @@ class CStreams(CDriver):
         return self.call("streams_launch", *where), ticket.value
 
     def event_record(self, stream):
-        return self._library.warploom_event_record(self._streams, stream)
+        event = Event()
+        code = self._library.warploom_event_record(self._streams, stream, ctypes.byref(event))
+        return code or event
 
     def stream_wait(self, stream, event):
         return self.call("stream_wait", self._streams, stream, ctypes.byref(event))

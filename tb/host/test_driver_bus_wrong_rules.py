@@ -12,6 +12,7 @@ from tb.host.driver_hosts import c_host, python_host
 from tb.support.planted import Change, plant
 from warploom_dev.rewrite import Rewrite
 from warploom_host import HostDriver
+from warploom_host.launch_words import LaunchWords
 
 #: A refusal while the section shows an earlier launch's ticket; a section that is busy.
 REFUSED = accesses.rings() + accesses.complete(15, ticket=77), 15
@@ -123,8 +124,8 @@ IN_PYTHON = {
         sizes.demand_inline_words,
         (),
         Rewrite(
-            HostDriver,
-            "submit_launch",
+            LaunchWords,
+            "pack",
             "enumerate(launch.inline)",
             "enumerate(launch.inline[::-1])",
         ),

@@ -10,6 +10,7 @@ from tb.host.driver_hosts import c_host, python_host
 from tb.support.planted import Change, plant
 from warploom_dev.rewrite import Rewrite
 from warploom_host import HostDriver
+from warploom_host.launch_words import LaunchWords
 from warploom_spec.host_registers import IDENTITY
 from warploom_spec.word_layout import WordLayout
 
@@ -97,7 +98,7 @@ WRONG = {
         LAUNCH[:1],
         r"if \(\w+\) return WARPLOOM_BUSY;(\s*for)",
         r"\1",
-        Rewrite(HostDriver, "_submit", "self._read(doorbell)", "self._read(doorbell) > 1"),
+        Rewrite(HostDriver, "_ring", "self._read(doorbell)", "self._read(doorbell) > 1"),
     ),
     "everything is acknowledged": (
         rules.test_what_was_read_is_acknowledged_and_nothing_else,
@@ -135,14 +136,14 @@ WRONG = {
         (),
         r"\(1u << (\w+->waits)\) - 1",
         r"1u << \1 >> 1",
-        Rewrite(HostDriver, "submit_launch", "(1 << len(waits)) - 1", "1 << len(waits) >> 1"),
+        Rewrite(LaunchWords, "pack", "(1 << len(waits)) - 1", "1 << len(waits) >> 1"),
     ),
     "a pair too many is written": (
         rules.test_a_pair_too_many_or_of_no_stream_is_refused,
         ([(1, 1)] * 3,),
         r"\w+->waits > WARPLOOM_LAUNCH_WAITS",
         "0",
-        Rewrite(HostDriver, "submit_launch", "len(waits) > self._config.launch_waits", "False"),
+        Rewrite(LaunchWords, "pack", "len(waits) > self._config.launch_waits", "False"),
     ),
     "a PREEMPT's record has the first count as its cycles": (
         rules.test_a_preempt_s_record_says_what_became_of_the_launches_that_it_met,

@@ -21,7 +21,17 @@ What a program must know:
 
 from warploom_host.driver import HostDriver
 from warploom_host.index_shapes import IndexShapes
-from warploom_host.outcomes import CommandFailed, HostTimeout, Outcome, Record, code_name
+from warploom_host.kept_section import KeptSection
+from warploom_host.launch_words import Relative, wait_latest
+from warploom_host.loops import LoopOutcome, Steps, Templates
+from warploom_host.outcomes import (
+    CommandFailed,
+    HostTimeout,
+    Outcome,
+    QuietLaunch,
+    Record,
+    code_name,
+)
 from warploom_host.streams import Event, Streams
 
 __all__ = [
@@ -30,8 +40,15 @@ __all__ = [
     "HostDriver",
     "HostTimeout",
     "IndexShapes",
+    "KeptSection",
+    "LoopOutcome",
     "Outcome",
+    "QuietLaunch",
     "Record",
+    "Relative",
+    "Steps",
     "Streams",
+    "Templates",
     "code_name",
+    "wait_latest",
 ]

@@ -9,17 +9,15 @@ import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from warploom_host.launch_words import LaunchWords, Wait
 from warploom_host.outcomes import CommandFailed, HostTimeout, Outcome, Record
 from warploom_spec.config import Config
 from warploom_spec.errors import ErrorCode, WarploomError
 from warploom_spec.host_commands import (
     FLAG_SKIP_PRIMARY,
-    INLINE_WORD,
-    WAIT_WORDS,
     Opcode,
     abort_words,
     command_words,
-    launch_words,
     mask_words,
     run_words,
 )
@@ -27,12 +25,7 @@ from warploom_spec.host_map import RESULT_WORDS, SECTION_WORDS, Word, section_ad
 from warploom_spec.host_registers import IDENTITY, MAP_VERSION, config_crc, registers
 from warploom_spec.launch import LaunchDescriptor
 from warploom_spec.queue import RecordKind
-from warploom_spec.queue_packets import (
-    FINAL_RECORD_WORDS,
-    FIRST_WAIT_WORD,
-    WAIT_BITS,
-    final_record_words,
-)
+from warploom_spec.queue_packets import FINAL_RECORD_WORDS, final_record_words
 from warploom_spec.word_layout import WordLayout
 
 Read = Callable[[int], int]
@@ -88,7 +81,7 @@ class HostDriver:
         self._patience = patience
         self._wait_irq = wait_irq
         self._barrier = barrier
-        self._launch_words = launch_words(config)
+        self._launches = LaunchWords(config)
         self._record_words = final_record_words(config)
         self._registers: Mapping[str, Word] = {word.name: word for word in registers(config)}
 
@@ -107,24 +100,20 @@ class HostDriver:
     # Commands
 
     def submit_launch(
-        self, section: int, launch: LaunchDescriptor, waits: Sequence[tuple[int, int]] = ()
+        self,
+        section: int,
+        launch: LaunchDescriptor,
+        waits: Sequence[Wait] = (),
+        *,
+        quiet: bool = False,
     ) -> None:
         """Write a launch into a section and ring its doorbell.
 
-        ``waits`` are pairs (stream, count): it begins after so many launches of the stream.
+        ``waits`` are pairs (stream, count), it begins after so many launches of the stream; or what
+        `wait_latest` returns. A quiet launch leaves a record only if it does not finish.
         """
-        if len(waits) > self._config.launch_waits:
-            most = self._config.launch_waits
-            raise WarploomError(f"the launch waits for {len(waits)} pairs; legal: 0 to {most}")
-        layout = self._launch_words
-        grid = dict(zip(("gx", "gy", "gz"), launch.grid, strict=True))
-        block = dict(zip(("dx", "dy", "dz"), launch.block, strict=True))
-        head = {"opcode": int(Opcode.LAUNCH), "flags": (1 << len(waits)) - 1, "parameter": 0}
-        given = head | grid | block | _pairs(waits)
-        given |= {f"inline{n}": value for n, value in enumerate(launch.inline)}
-        rest = {name: int(getattr(launch, name, 0)) for name in layout.by_name if name not in given}
-        used = FIRST_WAIT_WORD + len(waits) if waits else INLINE_WORD + 2 * self._config.inline_args
-        self._submit(section, layout, given | rest, used)
+        words = self._launches.pack(launch, waits, quiet)
+        self._ring(section, words, self._launches.written(len(waits)))
 
     def submit_task(
         self,
@@ -218,9 +207,14 @@ class HostDriver:
         return self.launch_after(section, launch, ()).ticket
 
     def launch_after(
-        self, section: int, launch: LaunchDescriptor, waits: Sequence[tuple[int, int]]
+        self,
+        section: int,
+        launch: LaunchDescriptor,
+        waits: Sequence[Wait],
+        *,
+        quiet: bool = False,
     ) -> Outcome:
-        """Launch a kernel that waits for pairs (stream, count); return ticket and number.
+        """Launch a kernel as `submit_launch` does; return ticket and number.
 
         Raises
         ------
@@ -228,7 +222,7 @@ class HostDriver:
             If it is refused, but not because its queue is full.
         """
         for _ in self._turns():
-            self.submit_launch(section, launch, waits)
+            self.submit_launch(section, launch, waits, quiet=quiet)
             outcome = self.wait(section)
             if outcome.code != ErrorCode.QUEUE_FULL:
                 return self._checked(section, outcome)
@@ -287,6 +281,8 @@ class HostDriver:
         if fields["kind"] == RecordKind.PREEMPT:
             fields |= {"met_finished": fields["cycles"], "cycles": 0, "met_skipped": skipped}
             fields |= {"met_killed": counts & 0xFFFF, "met_drained": counts >> 16}
+        elif self._config.has_loops:
+            fields |= {"number": counts & 0xFFFF}
         return Record(**fields)
 
     def wait_record(self) -> Record:
@@ -400,17 +396,18 @@ class HostDriver:
             raise WarploomError(f"section is {section}; legal: 0 to {self._config.sections - 1}")
         return section_address(section, name)
 
-    def _submit(
-        self, section: int, layout: WordLayout, fields: Mapping[str, int], used: int = 0
-    ) -> None:
-        """Write a command's words and ring; ``used`` of them, or as many as have fields."""
+    def _submit(self, section: int, layout: WordLayout, fields: Mapping[str, int]) -> None:
+        """Write as many of a command's words as have fields, and ring."""
+        used = 1 + max(field.word + (field.bits > 32) for field in layout.fields)
+        self._ring(section, layout.pack(fields), range(used))
+
+    def _ring(self, section: int, words: Sequence[int], chosen: Iterable[int]) -> None:
+        """Write the chosen words of a task register and ring, unless the section is busy."""
         doorbell = self._section(section, "DOORBELL")
-        words = layout.pack(fields)
         if self._read(doorbell):
             raise WarploomError(f"section {section} is busy; wait for its last command first")
-        used = used or 1 + max(field.word + (field.bits > 32) for field in layout.fields)
-        for number, word in enumerate(words[:used]):
-            self._write(self._section(section, f"T{number}"), word)
+        for number in chosen:
+            self._write(self._section(section, f"T{number}"), words[number])
         self._write(doorbell, 1)
         self._settle()
 
@@ -436,11 +433,3 @@ def _no_match(name: str, found: int, expected: int) -> str:
     core, mine = (f"{word >> 16}.{word & 0xFFFF}" for word in (found, expected))
     legal = f"legal for this driver: {expected >> 16}.x (it is for {mine})"
     return f"VERSION reads {core}; {legal}: take the driver of the core's version"
-
-
-def _pairs(waits: Sequence[tuple[int, int]]) -> dict[str, int]:
-    """Return the fields of the pairs that a launch waits for, and of those that do not count."""
-    fields: dict[str, int] = {}
-    for k, (stream, count) in enumerate([*waits, *[(0, 0)] * (WAIT_WORDS - len(waits))]):
-        fields |= {f"wait{k}_stream": stream, f"wait{k}_count": count % (1 << WAIT_BITS)}
-    return fields

@@ -10,6 +10,10 @@ class HostTimeout(WarploomError):
     """Nothing came in the turns of waiting that the driver allows itself."""
 
 
+class QuietLaunch(WarploomError):
+    """The driver cannot see the end of a quiet launch: no later record of its stream will come."""
+
+
 class CommandFailed(WarploomError):
     """A command completed with a code other than 0.
 
@@ -78,6 +82,8 @@ class Record:
     stream, offered, accepted, first_offer, made : int
         Its stream; whether a block was offered in its last run; the low half of the clock when it
         was accepted, at the first offer of its last run, and when this record was made.
+    number : int
+        Of a launch in its stream, low 16 bits; 0 without loops.
     met_finished, met_killed, met_drained, met_skipped : int
         Of a PREEMPT: what became of the launches that it met.
     """
@@ -94,6 +100,7 @@ class Record:
     accepted: int
     first_offer: int
     made: int
+    number: int = 0
     met_finished: int = 0
     met_killed: int = 0
     met_drained: int = 0

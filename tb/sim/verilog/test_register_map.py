@@ -35,7 +35,8 @@ CONFIGS.append("tiny,index_memory_warps=0,sm_kill=False")
 CONFIGS.append("tiny,loop_templates=8")
 ROOT = Path(__file__).parents[3]
 #: The driver's files in C, beside the generated header.
-DRIVER = [f"warploom{part}.{end}" for part in ("", "_shapes", "_streams") for end in "hc"]
+PARTS = ("", "_kept", "_loops", "_shapes", "_streams")
+DRIVER = [*(f"warploom{part}.{end}" for part in PARTS for end in "hc"), "warploom_fields.h"]
 
 
 def config_of(text):
