@@ -37,8 +37,8 @@ static int is_reached(const warploom_streams *streams, const warploom_event *eve
 /* Remove pair k of a stream's next launch. */
 static void drop_pair(warploom_streams *streams, uint32_t stream, uint32_t k)
 {
-    for (streams->pairs[stream]--; k < streams->pairs[stream]; k++)
-        streams->pair[stream][k] = streams->pair[stream][k + 1];
+    warploom_event *pairs = streams->pair[stream];
+    for (streams->pairs[stream]--; k < streams->pairs[stream]; k++) pairs[k] = pairs[k + 1];
 }
 
 /* Let a launch wait for its stream's pairs, behind its own relative ones. */

@@ -162,12 +162,14 @@ class PythonLoops(PythonStreams):
         return 0
 
     def _of(self, owner, name, *arguments, **settings):
-        driver, self._plain = self._plain, owner
-        orders, self._orders = self._orders, None
+        """Call what another object of the driver has."""
+        found = self._plain, self._waiting, self._orders
+        self._plain = self._waiting = owner
+        self._orders = None
         try:
             return super().call(name, *arguments, **settings)
         finally:
-            self._plain, self._orders = driver, orders
+            self._plain, self._waiting, self._orders = found
 
     def launch(self, section, waits=(), quiet=0, **fields):
         launch = descriptor((), fields)
@@ -202,14 +204,12 @@ class PythonLoops(PythonStreams):
         return self._of(self._templates, "submit_loop", *where)[0]
 
     def loop_done(self, section):
-        self._templates._driver, driver = self._waiting_one(), self._templates._driver
+        driver = self._templates._driver
+        self._templates._driver = self._waiting if self.interrupts else driver
         try:
             return self._of(self._templates, "loop_done", section)[0]
         finally:
             self._templates._driver = driver
-
-    def _waiting_one(self):
-        return self._waiting if self.interrupts else self._plain
 
     def loop_outcome(self, section):
         error, outcome = self._of(self._templates, "loop_outcome", section)

@@ -34,6 +34,8 @@ class LoopStub:
         Numbers of launches, in the order of acceptance, that fail.
     writes : list of int
         Addresses that were written.
+    loop_words : list of int
+        The words of the last LOOP.
     refuses : bool
         Whether the next access is refused.
     """
@@ -110,6 +112,7 @@ class LoopStub:
             slots = [(first + k) % len(self.templates) for k in range(size)]
             launches = expand([list(one) for one in self.templates], words)
             self._loops[section] = [launches, slots, []]
+            self.loop_words = list(words)
             # Its words are undefined afterwards.
             self._task[section] = [0xDEADBEEF] * 32
             return

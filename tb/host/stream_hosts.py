@@ -125,7 +125,8 @@ class PythonStreams(PythonDriver):
         return error, 0 if error else ticket
 
     def event_record(self, stream):
-        return self.call("event_record", stream)[1]
+        code, event = self.call("event_record", stream)
+        return code or event
 
     def stream_wait(self, stream, event):
         return self.call("stream_wait", stream, event)[0]

@@ -87,8 +87,8 @@ IN_C = {
         c_host,
         accesses.demand_32_words,
         (),
-        r" \|\| count > TASK_WORDS",
-        "",
+        r"if \(count > TASK_WORDS\)",
+        "if (0)",
     ),
     "patience 0 does not wait": (
         c_host,

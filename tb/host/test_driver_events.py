@@ -35,10 +35,10 @@ NO_RECORD = ("read", 0x30, 0)
 
 
 @functools.cache
-def c_host(text=None):
-    """Return what makes the C driver on a bus; ``text`` stands in for ``warploom_streams.c``."""
+def c_host(text=None, name="warploom_streams.c"):
+    """Return what makes the C driver on a bus; ``text`` stands in for the file ``name``."""
     with tempfile.TemporaryDirectory() as folder:
-        texts = {"warploom_streams.c": text} if text else {}
+        texts = {name: text} if text else {}
         library = ctypes.CDLL(str(c_driver.build(Path(folder), texts=texts)))
 
     def make(bus):

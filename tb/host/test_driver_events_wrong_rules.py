@@ -33,14 +33,13 @@ WRONG = {
     ),
     "a refused launch loses its pairs": (
         demand_kept_pairs,
-        r"(warploom_wait)(\([^;]*;)",
-        r"\1\2\nstreams->pairs[stream] = 0;",
+        r"(if \(error\))( return error;\s*note_launch)",
+        r"if (error) streams->pairs[launch->stream] = 0;\n\1\2",
         Change(
             Streams,
             "launch",
-            "waits = [(one.stream, one.count) for one in self._pairs[stream]]",
-            "waits = [(one.stream, one.count) for one in self._pairs[stream]];"
-            " self._pairs[stream] = []",
+            "((one.stream, one.count) for one in self._pairs[stream])]",
+            "((one.stream, one.count) for one in self._pairs[stream])]; self._pairs[stream] = []",
         ),
     ),
     "an event of an earlier epoch counts": (
@@ -57,14 +56,14 @@ WRONG = {
     ),
     "nothing is waited for": (
         demand_wait_for_the_oldest,
-        r"while \(is_open\(streams, event\)\)",
-        "while (is_open(streams, event) && 0)",
-        Change(Streams, "_wait_for", "while any(", "while 0 and any("),
+        r"!is_open\(streams, stream, 0, event->count\)",
+        "1",
+        Change(Streams, "_wait_for", "elif not any(", "elif True or not any("),
     ),
     "a count has 16 bits": (
         demand_order_past_16_bits,
-        r"(streams->count\[stream\]) \+= [^;]*;",
-        r"\1 = outcome.number;",
+        r"(\*count) \+= [^;]*;",
+        r"\1 = outcome->number;",
         Change(
             Streams,
             "launch",
@@ -74,8 +73,8 @@ WRONG = {
     ),
     "pairs outlive a soft reset": (
         demand_a_reset_ends_pairs,
-        r"(streams->count\[stream\] = 0;\s*)streams->pairs\[stream\] = 0;",
-        r"\1",
+        r"(streams->looping\[stream\] = )streams->pairs\[stream\] = 0;",
+        r"\g<1>0;",
         Change(
             Streams,
             "_forget",
@@ -119,9 +118,9 @@ WRONG = {
     ),
     "later launches are waited for": (
         demand_wait_for_the_oldest,
-        r" && open->count <= event->count",
-        "",
-        Change(Streams, "_wait_for", " and n <= event.count", ""),
+        r" && open->count <= to",
+        " && (open->count <= to || 1)",
+        Change(Streams, "_wait_for", "any(n <= event.count for", "any(n or event.count for"),
     ),
 }
 
@@ -130,8 +129,8 @@ WRONG = {
 WRONG_IN_C = {
     "a refused launch hands on a ticket": (
         demand_the_ticket_0,
-        r"(warploom_wait)(\([^;]*;)",
-        r"\1\2\n*ticket = outcome.ticket;",
+        r"(if \(!error\))(\s*error = warploom_launch_kept[^;]*;)",
+        r"\1 {\2 *ticket = outcome.ticket; }",
     ),
     "a launch that was not submitted leaves its ticket as it was": (
         demand_the_ticket_0,
@@ -140,24 +139,26 @@ WRONG_IN_C = {
     ),
     "a count has 32 bits": (
         demand_order_past_32_bits,
-        r"(streams->count\[stream\]) \+= ([^;]*);",
+        r"(\*count) \+= ([^;]*);",
         r"\1 = (uint32_t)(\1 + (\2));",
     ),
     "patience 0 does not wait": (
         demand_no_limit,
         r"!core->patience \|\| --turns",
         "turns && --turns",
+        "warploom_kept.c",
     ),
 }
 
 
 @pytest.mark.parametrize("rule", [*WRONG, *WRONG_IN_C])
 def test_a_wrong_rule_of_the_c_driver_is_found(rule):
-    demand, pattern, instead = (WRONG | WRONG_IN_C)[rule][:3]
-    text, count = re.subn(pattern, instead, (HOST / "warploom_streams.c").read_text())
+    demand, pattern, instead, *more = (WRONG | WRONG_IN_C)[rule]
+    name = more[0] if rule in WRONG_IN_C and more else "warploom_streams.c"
+    text, count = re.subn(pattern, instead, (HOST / name).read_text())
     assert count == 1, f"{rule}: {pattern} stands there {count} times"
     with pytest.raises(AssertionError):
-        demand(c_host(text))
+        demand(c_host(text, name))
 
 
 @pytest.mark.parametrize("rule", WRONG)

@@ -89,7 +89,7 @@ def missing_calls(header: str, source: str, python: str) -> list[str]:
 
 
 def texts_with_others() -> list[str]:
-    """Return the texts of the three files, each with those of its like: loops have files of theirs."""
+    """Return the texts of the three files, each with those beside it, as loops have."""
     return [
         "".join(path.read_text() for path in sorted(file.parent.glob(f"*{file.suffix}")))
         for file in (HEADER, SOURCE, PYTHON)
