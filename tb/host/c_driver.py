@@ -19,6 +19,7 @@ UNWRITTEN = 0xFFFFFFFF
 SOURCES = (
     *(f"warploom{part}.c" for part in ("", "_kept", "_loops", "_shapes", "_streams")),
     "example_streams.c",
+    "example_loops.c",
 )
 
 

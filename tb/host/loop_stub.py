@@ -10,7 +10,7 @@ from warploom_golden.deferral.loop_expansion import expand
 from warploom_spec.host_registers import config_crc
 
 SECTION, TEMPLATES = 0x1000, 0x8000
-RESET, LAUNCH_FAILED, LOOP_STOPPED, WAIT_AHEAD = 19, 59, 60, 29
+RESET, LAUNCH_FAILED, LOOP_STOPPED, WAIT_AHEAD = 55, 59, 60, 29
 FINISHED, FAILED = 0, 2
 
 

@@ -13,7 +13,7 @@ from tb.host.test_driver_accesses import NOTHING
 from warploom_host import wait_latest
 
 BEGIN = [("read", 0x1C, 0)]
-LAUNCH_FAILED, LOOP_STOPPED, RESET = 59, 60, 19
+LAUNCH_FAILED, LOOP_STOPPED, RESET = 59, 60, 55
 #: Two sections, of which the second one can loop; a driver waits for each event by itself.
 ONE = replace(LOOPING, loop_sections=1)
 ALONE = replace(LOOPING, launch_waits=0)
