@@ -3,10 +3,10 @@
 from pathlib import Path
 from typing import Final
 
-_PARTS: Final = ("_kept", "_loops", "_shapes", "_streams")
+_PARTS: Final = ("", "_kept", "_loops", "_shapes", "_streams")
 #: The driver's files beside the generated ``warploom_host.h``.
-FILES: Final = tuple(
-    *(f"warploom{part}.{end}" for part in ("", *_PARTS) for end in "hc"),
+FILES: Final = (
+    *(f"warploom{part}.{end}" for part in _PARTS for end in "hc"),
     "warploom_fields.h",
 )
 
