@@ -21,7 +21,8 @@ from warploom_sim.replay.request_fields import Surface, options
 pytestmark = pytest.mark.xdist_group("packaging")
 ROOT = Path(__file__).parents[1]
 #: The driver's files in C.
-DRIVER = [f"warploom{part}.{end}" for part in ("", "_shapes", "_streams") for end in "hc"]
+PARTS = ("", "_kept", "_loops", "_shapes", "_streams")
+DRIVER = [*(f"warploom{part}.{end}" for part in PARTS for end in "hc"), "warploom_fields.h"]
 PACKAGES = {
     "warploom_spec": "spec",
     "warploom": "hdl",

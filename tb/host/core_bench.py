@@ -82,7 +82,7 @@ def linked(config, core, simulation):
     """Return the benches' program around a simulation of a core, linked now or before."""
     pins = pins_header(config, core)
     header = c_header(config, "bench")
-    files = sorted((*SOURCES.glob("*"), *HOST.glob("warploom.[ch]")))
+    files = sorted((*SOURCES.glob("*"), *HOST.glob("warploom*.[ch]")))
     files.append(Path(__file__))
     texts = [path.read_text() for path in files]
     parts = [str(simulation), pins, header, texts, tools_of("verilator")]
