@@ -55,6 +55,8 @@ class LoopSteps:
     def _forget(self) -> None:
         """Forget all loops, as in a soft reset."""
         self._stands = False
+        #: Whether a ring was taken two cycles ago, in the last one, and in this one.
+        self._rings = [False] * 3
         self._loops: dict[int, _Loop] = {}
         self._steps: list[dict[str, int]] = []
 
@@ -62,6 +64,11 @@ class LoopSteps:
     def acts(self) -> bool:
         """Whether the next step is a ring or an end."""
         return bool(self._steps) and bool(self._steps[0]["ring"] or self._steps[0]["end"])
+
+    @property
+    def judged(self) -> bool:
+        """Whether a ring is judged in the cycle to come."""
+        return self._rings[1]
 
     def next(self, outputs, writes: bool, active: bool) -> dict[str, int]:
         """Return the inputs of a cycle.
@@ -79,6 +86,7 @@ class LoopSteps:
         if not self._steps and self._loops:
             self._choose(rng.choice(list(self._loops)))
         said = {"step": 0, "loop_result": rng.getrandbits(32)}
+        self._rings = [*self._rings[1:], False]
         # A step that has come stands; a gap may come before any.
         if self._steps and (self._stands or rng.random() < 0.9):
             said["step"] = self._step.pack(self._steps[0])
@@ -131,6 +139,7 @@ class LoopSteps:
 
     def _taken(self, step: dict[str, int]) -> None:
         if step["ring"]:
+            self._rings[-1] = True
             self._loops[step["loop"]].awaits = True
         elif step["end"]:
             del self._loops[step["loop"]]

@@ -135,9 +135,9 @@ class Surroundings:
     def _soft_reset(self):
         """Return whether a soft reset runs; one begins when it matters, or at any time."""
         self._resets_for -= self._resets_for > 0
-        matters = self._rings[0] is not None or any(self._unanswered.values())
-        chance = 0.02 if matters else 0.002
-        if self._steps is not None:
+        rung, waits = self._rings[0] is not None, any(self._unanswered.values())
+        chance = 0.02 if rung or waits else 0.002
+        if self._steps is not None and not rung:
             # A loop takes long: most have to come to their end.
             chance = 0.03 if self._steps.acts else chance / 5
         if self._rng.random() < chance:
@@ -157,7 +157,8 @@ class Surroundings:
         """Return the launch path's answers to what transferred before this cycle."""
         rng, inputs = self._rng, dict.fromkeys((f"{name}_answer" for name in KINDS), 0)
         # An answer comes at any time, and often in the cycle of a judgement, or beside another one.
-        judged = self._rings[1] is not None and rng.random() < 0.3
+        rung = self._rings[1] is not None or (self._steps is not None and self._steps.judged)
+        judged = rung and rng.random() < 0.3
         together = rng.random() < 0.02
         for name in rng.sample(KINDS, len(KINDS)):
             answers = self._paces[f"{name}_answered"]() or judged or together
