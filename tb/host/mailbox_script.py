@@ -15,6 +15,9 @@ SILENT = (
     "unit_reset",
     "soft_reset_active",
     "clearing",
+    # Of loops: without them no block has these.
+    "step",
+    "loop_result",
 )
 #: Inputs that are 1, or all ones, where a test does not name them.
 OPEN = {

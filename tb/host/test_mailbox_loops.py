@@ -35,8 +35,8 @@ def box(request):
 
 
 def run(box, *, section=3, cycles=40, write=None, step=None, **ports):
-    """Run a box whose section begins a loop; the ports of loops are 0 where nothing is said."""
-    ports = {"step": step or {}, "loop_result": {}} | ports
+    """Run a box whose section begins a loop."""
+    ports |= {"step": step} if step else {}
     return play(box, cycles, write=command(section, LOOP) | (write or {}), **ports)
 
 
@@ -105,7 +105,7 @@ def test_a_loop_begins_a_cycle_after_its_judgement(box, section):
 def test_a_loop_that_cannot_be_is_refused(box, section, slots, error):
     write = command(section, LOOP | {"T2": slots})
     read = reads(section, "ERROR", (JUDGED + 1,)) | reads(section, "DOORBELL", (JUDGED + 2,))
-    seen = play(box, write=write, read=read, step={}, loop_result={})
+    seen = play(box, write=write, read=read)
     assert answers(seen) == {JUDGED + 1: error, JUDGED + 2: 0}
     assert seen.cycles("begin") == []
 
@@ -192,7 +192,6 @@ def test_an_end_of_a_loop_without_launches_leaves_no_ticket(box):
         write=write,
         launch_answer={6: answer(5, count=6)},
         step={30: a_step(end=1)},
-        loop_result={},
         read={10: a_read(3, "RESULT0")} | outcome(3, 33),
     )
     assert list(answers(seen).values()) == [5, 0, 0, 0, 0]
@@ -262,7 +261,6 @@ def test_answers_of_loops_and_of_a_host_find_their_own(box):
         80,
         write=command(3, LOOP) | command(2, LOOP | {"T2": 2}, start=4) | host,
         step=late,
-        loop_result={},
         launch_answer={x: answer(1), x + 1: answer(2, count=5), x + 2: answer(3)},
         read=outcome(0, x + 3) | {x + 7: a_read(2, "DOORBELL"), x + 8: a_read(3, "DOORBELL")},
     )
