@@ -130,7 +130,7 @@ class CoreHost(Commands):
             return self._mask_command(section)
         if kind < 0.75:
             section = self._section = self._rng.randrange(sections)
-            return self._finished(section, self._launch())
+            return self._finished(section, self.launch())
         if kind < 0.85:
             section = self._section = self._rng.randrange(sections)
             ticket = max(0, self.ticket + self._rng.choice((-1, 0, 0, 1, 1, 2, 3)))
@@ -153,7 +153,7 @@ class CoreHost(Commands):
             mask = rng.getrandbits(32)
         return self._finished(section, {"T0": int(opcode), "T1": mask})
 
-    def _launch(self):
+    def launch(self):
         """Return a launch's words; mostly only some where the section had one before."""
         words = self._new_launch()
         if self._section in self._launched and self._rng.random() < 0.75:
@@ -170,7 +170,7 @@ class CoreHost(Commands):
         elif kind < 0.15:
             fields = sharp_launch(rng, config, fields)
         elif kind < 0.2:
-            return super()._launch()
+            return super().launch()
         dims = (fields["dx"], fields["dy"], fields["dz"])
         if is_legal(dims, config):
             self.regions.append((fields["index_address"], warps(dims, config.warp_size)))
