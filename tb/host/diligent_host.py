@@ -12,8 +12,8 @@ from warploom_spec.queue import RecordKind
 
 #: What this host alone reads or writes, and nobody by chance.
 RECORDS = ("RECORD0", "RECORD1", "RECORD_POP", "CONTROL")
-#: Words of a record that the host reads once RECORD0 and RECORD1 have shown one.
-TIMES = ("RECORD5", "RECORD6", "RECORD7")
+#: A record's number and times: the host reads them once RECORD0 and RECORD1 have shown one.
+TIMES = ("RECORD3", "RECORD5", "RECORD6", "RECORD7")
 SETTLES = (300, 1200)
 
 

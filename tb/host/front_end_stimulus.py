@@ -12,12 +12,27 @@ from tb.support.sm_cores import SmCores
 from warploom_golden.oracles import AxilBus
 from warploom_golden.oracles.index_reference import is_legal, warps
 from warploom_spec import layouts
-from warploom_spec.host_commands import STREAM_COMMANDS, Opcode, launch_words
-from warploom_spec.host_map import OFFSETS, SECTION_BASE, SECTION_BYTES
+from warploom_spec.host_commands import (
+    FIRST_RELATIVE_FLAG,
+    INLINE_WORD,
+    STEP_WORD,
+    STREAM_COMMANDS,
+    Opcode,
+    launch_words,
+)
+from warploom_spec.host_map import (
+    OFFSETS,
+    SECTION_BASE,
+    SECTION_BYTES,
+    template_address,
+    template_numbers,
+)
 from warploom_spec.host_registers import registers
 from warploom_spec.queue_packets import FIRST_WAIT_WORD
 
 COUNTS = 1 << 16
+#: Fields of a template that a host lets change.
+ARGUMENTS, INLINE = 1 << 2, 1 << 3
 #: What a host writes into registers whose whole range would do nothing in a short run.
 VALUES = {
     "LAUNCH_TIMEOUT": (0, 0, 0, 30, 100, 300),
@@ -128,6 +143,8 @@ class CoreHost(Commands):
         if kind < 0.2:
             section = self._section = self._rng.randrange(sections)
             return self._mask_command(section)
+        if self._config.has_loops and kind < 0.35:
+            return self._loop()
         if kind < 0.75:
             section = self._section = self._rng.randrange(sections)
             return self._finished(section, self.launch())
@@ -152,6 +169,43 @@ class CoreHost(Commands):
         if rng.random() < 0.05:
             mask = rng.getrandbits(32)
         return self._finished(section, {"T0": int(opcode), "T1": mask})
+
+    def _loop(self):
+        """Return a LOOP over one slot or two; mostly what they launch is written before."""
+        rng, config = self._rng, self._config
+        section = self._section = rng.randrange(config.first_loop_section, config.sections)
+        first, length = rng.randrange(config.loop_templates), rng.choice((1, 1, 2))
+        slots = [(first + k) % config.loop_templates for k in range(length)]
+        writes = []
+        for slot in slots if rng.random() < 0.7 else ():
+            writes += self._template(slot)
+        words = [Opcode.LOOP, rng.choice((0, 1, 2, 3, 5)), first | slots[-1] << 8]
+        words[2] |= rng.choice((0, 1, 2, 200)) << 16
+        self._launched.discard(section)
+        writes += [a_write(section, f"T{k}", int(word)) for k, word in enumerate(words)]
+        return [*writes, a_write(section, "DOORBELL", 1)]
+
+    def _template(self, slot):
+        """Return the writes of a template of which some fields change."""
+        rng = self._rng
+        changes = rng.choice((0, ARGUMENTS, ARGUMENTS, ARGUMENTS | INLINE))
+        other = changes & rng.choice((0, 0, ARGUMENTS))
+        words = self._new_launch() | {f"T{STEP_WORD}": changes | other << 16}
+        numbers = template_numbers(self._config)
+        halves = [(False, int(name[1:]), word) for name, word in words.items()]
+        halves += [(True, k, rng.getrandbits(32)) for k in (3, 4, INLINE_WORD, INLINE_WORD + 1)]
+        return [
+            WRITE.pack(
+                {
+                    "valid": 1,
+                    "address": template_address(slot, number, steps=second) // 4,
+                    "data": word,
+                    "strobes": ALL,
+                }
+            )
+            for second, number, word in halves
+            if number in numbers
+        ]
 
     def launch(self):
         """Return a launch's words; mostly only some where the section had one before."""
@@ -189,10 +243,20 @@ class CoreHost(Commands):
             waits[f"wait{k}_count"] = (self._accepted[stream] - behind) % COUNTS
         mode = rng.choice((0, 1, 1, 2, 3, 4)) if rng.random() < 0.95 else rng.randrange(8)
         idempotent = int(rng.random() < 0.8)
-        layout = launch_words(self._config)
-        return self._packed(
-            layout, {**fields, **waits, "mode": mode, "idempotent": idempotent}, flags
-        )
+        fields = {**fields, **waits, "mode": mode, "idempotent": idempotent}
+        if self._config.has_loops:
+            fields["quiet"] = rng.getrandbits(1)
+            flags |= self._relative(fields)
+        return self._packed(launch_words(self._config), fields, flags)
+
+    def _relative(self, fields):
+        """Let some pairs of a launch be relative; return their flags."""
+        flags = 0
+        for k in range(self._config.launch_waits):
+            if self._rng.random() < 0.4:
+                fields[f"wait{k}_count"] = self._rng.choice((0, 0, 1, 2, 0x9000))
+                flags |= 1 << FIRST_RELATIVE_FLAG + k
+        return flags
 
     def _packed(self, layout, fields, flags=0):
         """Return the words of a launch that its layout has fields in."""

@@ -6,11 +6,12 @@ from typing import NoReturn
 
 from warploom_golden.oracles.axil_bus import Access, AxilBus
 from warploom_golden.oracles.block_state import LedgerError, State, reported_state
+from warploom_golden.oracles.host_loops import HostLoops, Task
 from warploom_spec import layouts
 from warploom_spec.config import Config
 from warploom_spec.errors import BlockStatus, ErrorCode
 from warploom_spec.host_commands import Opcode, launch_words
-from warploom_spec.host_map import OFFSETS, SECTION_BASE, SECTION_BYTES
+from warploom_spec.host_map import OFFSETS, SECTION_BASE, SECTION_BYTES, TEMPLATE_BASE
 from warploom_spec.host_registers import register_addresses
 from warploom_spec.layouts import BLOCK_NUMBER_BITS
 from warploom_spec.queue import FinalFate
@@ -42,6 +43,10 @@ class Launch:
         Number of offered blocks in each state.
     killed : bool
         Whether its stream was killed while an SM held one of its blocks.
+    stream : int
+        Its stream.
+    quiet : set of int
+        What the field ``quiet`` of its command may be.
     """
 
     ticket: int
@@ -51,6 +56,13 @@ class Launch:
     offered: int = 0
     states: dict[State, int] = field(default_factory=lambda: dict.fromkeys(State, 0))
     killed: bool = False
+    stream: int = 0
+    quiet: set[int] = field(default_factory=lambda: {0, 1})
+
+    @property
+    def whole(self) -> bool:
+        """Whether every block was reported ``ok``."""
+        return self.states[State.OK] == self.count
 
     @property
     def count(self) -> int:
@@ -92,7 +104,7 @@ class HostBlocks:
     - Every block of a finished launch was reported ``ok``; of an aborted launch, not every block.
     - When the record is read, none of the launch's blocks is out, except on a lost SM.
     - When a soft reset has ended and no record is left, every ticket has its record: all from 1 to
-      the highest that a host was given or an SM saw.
+      the highest that a host was given or an SM saw. A quiet launch that finished has none.
 
     Parameters
     ----------
@@ -121,9 +133,11 @@ class HostBlocks:
                 "host ledger: blocks",
                 "host ledger: settled",
                 "host ledger: tickets read",
+                *("host ledger: launches of loops", "host ledger: quiet") * config.has_loops,
             ),
             0,
         )
+        self._loops = HostLoops(config)
         # Each section's task registers; None: not known. A reset does not change them.
         self._tasks: list[list[int | None]] = [
             [None] * self._command.words for _ in range(config.sections)
@@ -138,6 +152,8 @@ class HostBlocks:
             if 0 <= section < self._config.sections and 0 <= number < self._command.words:
                 # The reset came before the response: the write may have been performed or not.
                 self._tasks[section][number] = None
+            self._loops.write(address, None)
+        self._loops.restart()
         self._bus.reset()
         self._now = 0
         #: Launches that a host rang and of which no block was offered yet.
@@ -193,7 +209,9 @@ class HostBlocks:
 
     def _see_write(self, access: Access) -> None:
         if access.address >= SECTION_BASE:
-            if access.okay and access.strobes:
+            if access.okay and access.strobes and access.address >= TEMPLATE_BASE:
+                self._loops.write(access.address, access.data)
+            elif access.okay and access.strobes:
                 self._see_section(access)
             return
         acts = access.okay and access.data & 1 and access.strobes == 0b1111
@@ -212,12 +230,17 @@ class HostBlocks:
             before = task[number]
             if before is not None or access.strobes == 0b1111:
                 task[number] = (before or 0) & ~mask | access.data & mask
-        elif access.data == 1 and (task[0] is None or task[0] & 0xFF == Opcode.LAUNCH):
-            self._rung.append(self._known(task))
+        elif access.data == 1:
+            loops = self._loops.ring(section, task)
+            if task[0] is None or task[0] & 0xFF == Opcode.LAUNCH:
+                self._rung.append(self._known(task))
+            if loops:
+                # A loop writes words of its own.
+                self._tasks[section] = [None] * len(task)
             for launch in self._launches.values():
                 self._match(launch)
 
-    def _known(self, task: list[int | None]) -> dict[str, int]:
+    def _known(self, task: Task) -> dict[str, int]:
         """Return those fields of a launch of which all words are known."""
         fields = self._command.unpack([word or 0 for word in task])
         unknown = {
@@ -250,8 +273,13 @@ class HostBlocks:
         self._counts["host ledger: settled"] += 1
         tickets = self._given | self._launches.keys() | self._records.keys()
         every = range(1, max(tickets, default=0) + 1)
-        first = next((ticket for ticket in every if ticket not in self._records), None)
-        self._demand(first is None, f"ticket {first} has no record")
+        missing = [ticket for ticket in every if ticket not in self._records]
+        for ticket in missing:
+            launch = self._launches.get(ticket)
+            silent = launch is not None and launch.whole and 1 in launch.quiet
+            self._demand(silent, f"ticket {ticket} has no record")
+            self._records[ticket] = FinalFate.FINISHED
+            self._counts["host ledger: quiet"] += 1
 
     def _take_record(self) -> None:
         """Check the record that was read before this pop."""
@@ -270,7 +298,7 @@ class HostBlocks:
         """Return what is wrong with a record, or an empty string."""
         if launch is None:
             return "none of its blocks was offered" if fate is FinalFate.FINISHED else ""
-        whole = launch.states[State.OK] == launch.count
+        whole = launch.whole
         out = launch.states[State.OPEN]
         if code == ErrorCode.SM_LOST:
             return "" if launch.killed else "it was not killed"
@@ -278,6 +306,8 @@ class HostBlocks:
             return "nobody rang it"
         if out:
             return f"{out} blocks are out"
+        if fate is FinalFate.FINISHED and launch.quiet == {1}:
+            return "it is quiet"
         if fate is FinalFate.FINISHED:
             return "" if whole else f"of {launch.count} blocks: {launch.states}"
         if code == ErrorCode.BLOCK_FAULT:
@@ -295,7 +325,7 @@ class HostBlocks:
         self._demand(ticket not in self._records, f"{who}: a block after its record")
         launch = self._launches.get(ticket)
         if launch is None:
-            launch = self._launches[ticket] = Launch(ticket, words)
+            launch = self._launches[ticket] = Launch(ticket, words, stream=fields["stream"])
             self._match(launch)
         self._demand(words == launch.words, f"{who}: other launch words than before")
         block = fields["bx"], fields["by"], fields["bz"]
@@ -320,18 +350,49 @@ class HostBlocks:
         if launch.need is not None:
             return
         for command in self._rung:
-            both = command.keys() & launch.words.keys()
-            # A field that is not known counts as 0.
-            known = dict.fromkeys(AMOUNT_FIELDS, 0) | command
-            # A block sees whole cells.
-            seen = known | {r.name: r.in_cells(known[r.name], self._config) for r in BLOCK_AMOUNTS}
-            if all(seen[name] == launch.words[name] for name in both):
+            if self._is_alike(launch, command):
+                launch.quiet = self._quiet_of(launch)
                 self._rung.remove(command)
-                launch.need = block_amounts(known, launch.words["warps"], self._config)
-                launch.command = command
-                for n in range(self._config.sms):
-                    self._check_room(n)
+                self._take(launch, command)
                 return
+        for key, task in self._loops.candidates():
+            command = self._known(task)
+            if self._is_alike(launch, command):
+                launch.quiet = self._quiet_of(launch)
+                self._loops.take(key)
+                self._counts["host ledger: launches of loops"] += 1
+                self._take(launch, command)
+                return
+
+    def _take(self, launch: Launch, command: dict[str, int]) -> None:
+        """Take a command as that of a launch."""
+        known = dict.fromkeys(AMOUNT_FIELDS, 0) | command
+        launch.need = block_amounts(known, launch.words["warps"], self._config)
+        launch.command = command
+        for n in range(self._config.sms):
+            self._check_room(n)
+
+    def _is_alike(self, launch: Launch, command: Mapping[str, int]) -> bool:
+        """Return whether a command may be that of a launch."""
+        both = command.keys() & launch.words.keys()
+        # A field that is not known counts as 0; a block sees whole cells.
+        known = dict.fromkeys(AMOUNT_FIELDS, 0) | command
+        seen = known | {r.name: r.in_cells(known[r.name], self._config) for r in BLOCK_AMOUNTS}
+        return all(seen[name] == launch.words[name] for name in both)
+
+    def _quiet_of(self, launch: Launch) -> set[int]:
+        """Return what ``quiet`` may be: of all commands that may be the launch's."""
+        if not self._config.has_loops:
+            return {0}
+        alike = [command for command in self._rung if self._is_alike(launch, command)]
+        said = [command.get("quiet") for command in alike]
+        if len(set(said)) > 1:
+            # Nobody knows any more whose the others are.
+            for command in alike:
+                command.pop("quiet", None)
+        loops = (self._known(task) for _, task in self._loops.candidates())
+        said += [command.get("quiet") for command in loops if self._is_alike(launch, command)]
+        return {0, 1} if None in said else {one for one in said if one is not None}
 
     def _check_room(self, n: int) -> None:
         """Check that an SM has the resources that its blocks take."""

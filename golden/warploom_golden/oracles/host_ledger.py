@@ -8,6 +8,7 @@ from warploom_golden.oracles.axil_bus import Access
 from warploom_golden.oracles.block_state import State
 from warploom_golden.oracles.host_blocks import HostBlocks, Launch
 from warploom_spec.config import Config
+from warploom_spec.host_commands import FIRST_RELATIVE_FLAG
 from warploom_spec.host_map import OFFSETS, SECTION_BASE, SECTION_BYTES
 from warploom_spec.queue import RecordKind
 from warploom_spec.queue_packets import FINAL_RECORD_WORDS, WAIT_BITS
@@ -15,6 +16,8 @@ from warploom_spec.queue_packets import FINAL_RECORD_WORDS, WAIT_BITS
 Record = Mapping[str, int]
 #: A launch's number, as hosts see it, is modulo so many.
 COUNTS: Final = 1 << WAIT_BITS
+#: The record's word with the launch's number, where there are loops.
+NUMBER_WORD: Final = 3
 
 
 class HostLedger(HostBlocks):
@@ -29,6 +32,7 @@ class HostLedger(HostBlocks):
       record says so.
     - A record's times are in order: accepted, first offer, made; records come in the order in
       which they were made.
+    - Where there are loops, a record's number is the launch's in its stream.
     - A launch that began did so after every launch that its pairs name had ended.
 
     Parameters
@@ -45,6 +49,7 @@ class HostLedger(HostBlocks):
     def __init__(self, config: Config):
         super().__init__(config)
         names = ("commands", "records of PREEMPTs", "launches that began anew", "waits", "times")
+        names += ("numbers",) * config.has_loops
         self._counts |= {f"host ledger: {name}": 0 for name in names}
 
     def reset(self) -> None:
@@ -57,6 +62,9 @@ class HostLedger(HostBlocks):
         self._made: int | None = None
         #: Records of this epoch by ticket.
         self._ended_here: dict[int, Record] = {}
+        #: Their numbers in their streams, if they were read; and the first ticket of this epoch.
+        self._numbers: dict[int, int] = {}
+        self._first_here = 1
 
     # The SMs
 
@@ -78,9 +86,10 @@ class HostLedger(HostBlocks):
         if launch.need is not None:
             return
         words = launch.words
+        loops = (self._known(task) for _, task in self._loops.candidates())
         alike = [
             [command.get(name) for name in self._command.by_name if name not in words]
-            for command in self._rung
+            for command in (*self._rung, *loops)
             if all(command[name] == words[name] for name in command.keys() & words.keys())
         ]
         super()._match(launch)
@@ -106,6 +115,8 @@ class HostLedger(HostBlocks):
             super()._see_read(access)
             return
         number = names[access.address]
+        if number == 0:
+            self._words_read = {}
         self._words_read[number] = access.data
         if number == 0:
             self._shown = [access.data]
@@ -118,7 +129,8 @@ class HostLedger(HostBlocks):
     def _settle(self) -> None:
         super()._settle()
         self._check_waits()
-        self._ended_here = {}
+        self._ended_here, self._numbers = {}, {}
+        self._first_here = max(self._records, default=0) + 1
 
     def _take_record(self) -> None:
         shown, words = list(self._shown), dict(self._words_read)
@@ -136,6 +148,8 @@ class HostLedger(HostBlocks):
                 text = f"ticket {shown[0]} began anew {again} times; {said} kills"
                 self._demand(again <= said, text)
                 self._ended_here[shown[0]] = record
+                if self._config.has_loops and NUMBER_WORD in words:
+                    self._numbers[shown[0]] = record["word3"]
         super()._take_record()
 
     def _check_times(self, record: Record) -> None:
@@ -154,8 +168,17 @@ class HostLedger(HostBlocks):
     def _check_waits(self) -> None:
         """Check what each launch of this epoch waited for; all have their records."""
         by_stream: dict[int, list[int]] = {}
-        for ticket in sorted(self._ended_here):
-            by_stream.setdefault(self._ended_here[ticket]["stream"], []).append(ticket)
+        for ticket in range(self._first_here, max(self._records, default=0) + 1):
+            # A quiet one that finished has no record, but was offered.
+            record = self._ended_here.get(ticket)
+            stream = record["stream"] if record else self._launches[ticket].stream
+            by_stream.setdefault(stream, []).append(ticket)
+            number = len(by_stream[stream]) % COUNTS
+            if ticket in self._numbers:
+                said = self._numbers[ticket]
+                text = f"ticket {ticket} is {number} in its stream, not {said}"
+                self._demand(said == number, text)
+                self._counts["host ledger: numbers"] += 1
         for ticket, record in self._ended_here.items():
             launch = self._launches.get(ticket)
             if launch is not None and launch.command is not None and record["offered"]:
@@ -172,8 +195,12 @@ class HostLedger(HostBlocks):
             stream, count = (command[name] for name in names[1:])
             before = [one for one in by_stream.get(stream, []) if one < launch.ticket]
             behind = (len(before) - count) % COUNTS
+            if self._config.has_loops and command["flags"] >> FIRST_RELATIVE_FLAG + k & 1:
+                behind = count
             self._demand(behind < COUNTS // 2, f"ticket {launch.ticket}: a wait ahead")
             for awaited in before[: max(0, len(before) - behind)]:
+                if awaited not in self._ended_here:
+                    continue
                 made = self._ended_here[awaited]["made"]
                 text = f"ticket {launch.ticket} did not wait for {awaited}"
                 self._demand(made < record["first_offer"], text)
