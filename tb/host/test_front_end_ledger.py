@@ -6,15 +6,18 @@ import pytest
 
 from tb.host.booked_model import play
 from tb.host.test_front_end import PROFILES, TINY, case, diligent
-from tb.support.deep_values import deep_but
+from tb.support.deep_values import deep_but, thorough_but
 from tb.support.hard_cases import run_until
 from tb.support.planted import plant
 from warploom_dev.rewrite import Rewrite
+from warploom_golden.host.loop_templates import Templates
 from warploom_golden.launch.queue_parts import events
+from warploom_golden.launch.queue_parts.packing import Packets
 from warploom_golden.launch.record_queue import RecordQueue
 from warploom_golden.oracles import LedgerError
 from warploom_sim.cosim.lockstep.events import require
 
+LOOPS = f"{TINY},sections=3,loop_templates=8"
 BOOKED = [
     f"host ledger: {what}"
     for what in (
@@ -31,22 +34,25 @@ BOOKED = [
         "record says failed",
     )
 ]
+OF_LOOPS = [f"host ledger: {what}" for what in ("launches of loops", "quiet", "numbers")]
 
 
-def test_the_model_keeps_the_books(seed):
-    counts = play(TINY, seed, 1200).counts
+@pytest.mark.parametrize("config", thorough_but([TINY], [TINY, LOOPS]))
+def test_the_model_keeps_the_books(config, seed):
+    counts = play(config, seed, 1200).counts
     assert counts["host ledger: commands"] > 10
     assert counts["host ledger: blocks"] > 0
 
 
 @pytest.mark.deep
-def test_ten_thousand_commands_keep_the_books(seed):
+@pytest.mark.parametrize(("config", "names"), [(TINY, BOOKED), (LOOPS, [*BOOKED, *OF_LOOPS])])
+def test_ten_thousand_commands_keep_the_books(config, names, seed):
     total, number = Counter(), 0
     while total["host ledger: commands"] < 10_000:
         profile = PROFILES[number % len(PROFILES)]
-        total.update(play(TINY, seed + number, 4000, profile).counts)
+        total.update(play(config, seed + number, 4000, profile).counts)
         number += 1
-    require(BOOKED, total)
+    require(names, total)
 
 
 @pytest.mark.deep
@@ -55,6 +61,42 @@ def test_rtl_and_model_keep_the_books(seed):
         return [diligent(case(TINY, seed + 4 * n + k, 6000, p)) for k, p in enumerate(PROFILES)]
 
     run_until(BOOKED, cases, "verilator")
+
+
+#: A wrong rule of the model with loops each, and the part of the message that finds it.
+WRONG_WITH_LOOPS = {
+    "no quiet launch has a record": (
+        Rewrite(events, "_make_record", "launch.quiet and finished", "launch.quiet"),
+        "has no record",
+    ),
+    "a quiet launch that finishes has one": (
+        Rewrite(events, "_make_record", "launch.quiet and finished", "False"),
+        "it is quiet",
+    ),
+    "a record has the number of the launch before": (
+        Rewrite(Packets, "record", "launch.number", "(launch.number - 1)"),
+        "in its stream",
+    ),
+    "steps are never added": (
+        Rewrite(
+            Templates,
+            "_stepped",
+            "before[number] + second[number] + carry",
+            "before[number] + carry",
+        ),
+        "nobody rang it",
+    ),
+}
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("rule", WRONG_WITH_LOOPS)
+def test_the_ledger_finds_a_wrong_rule_of_loops(rule, seed, monkeypatch):
+    change, says = WRONG_WITH_LOOPS[rule]
+    plant(monkeypatch, [change])
+    with pytest.raises(LedgerError, match=says):
+        for number in range(12):
+            play(LOOPS, seed + number, 4000)
 
 
 #: A wrong rule of the model each, and the part of the message that finds it.
