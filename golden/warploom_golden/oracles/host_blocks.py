@@ -372,7 +372,7 @@ class HostBlocks:
         for n in range(self._config.sms):
             self._check_room(n)
 
-    def _is_alike(self, launch: Launch, command: Mapping[str, int]) -> bool:
+    def _is_alike(self, launch: Launch, command: dict[str, int]) -> bool:
         """Return whether a command may be that of a launch."""
         both = command.keys() & launch.words.keys()
         # A field that is not known counts as 0; a block sees whole cells.

@@ -48,8 +48,8 @@ class HostLedger(HostBlocks):
 
     def __init__(self, config: Config):
         super().__init__(config)
-        names = ("commands", "records of PREEMPTs", "launches that began anew", "waits", "times")
-        names += ("numbers",) * config.has_loops
+        names = ["commands", "records of PREEMPTs", "launches that began anew", "waits", "times"]
+        names += ["numbers"] * config.has_loops
         self._counts |= {f"host ledger: {name}": 0 for name in names}
 
     def reset(self) -> None:
