@@ -292,3 +292,147 @@ def test_accesses(kind):
     seen, _ = run(kind, (), events, 40)
     assert seen.cycles("write_refused") == [3, 5, 7, 8, 9, 19]
     assert answers(seen) == {3: None, 4: 0, 5: None, 6: 0}
+
+
+@pytest.mark.rule("loop_expander", 5, 6, 13, 14)
+def test_a_write_of_the_host_goes_first(kind):
+    """A write in every second cycle: each step stands for one cycle; one in every cycle: none."""
+    config = config_of(TINY)
+    busy = {"write": dict.fromkeys(range(41, 300, 2), ELSEWHERE)}
+    events = busy | {"begin": {30: begin(config, 0, 2, 1, 2)}}
+    _, found = run(kind, (), events, 300)
+    cycles = [c for c in found.taken if c > 41]
+    assert len(found.launches()) == 4 and len(cycles) > 50
+    assert all(c % 2 for c in cycles)
+    always = {"write": dict.fromkeys(range(20, 120), ELSEWHERE)}
+    _, found = run(kind, (), always | {"begin": {30: begin(config, 0, 2, 1, 2)}}, 200)
+    # The last write is issued in 118. The slots are taken in 119 and 120; T0 enters in 124.
+    assert min(found.taken) == 127
+
+
+@pytest.mark.rule("loop_expander", 8, 12, 17)
+def test_a_launch_without_room_is_rung_again_with_its_words_untouched(kind):
+    """Priority 2: its room is looked at, and whether there is a place for a record."""
+    config = config_of(TINY)
+    writes = template(3, {5: 2 << 24, 6: 9})
+    # From 54 on room for priority 2, from 61 on for a record; looks read in each third cycle.
+    events = {
+        "begin": {20: begin(config, 0, 1, 3)},
+        "answers": {50: answer(config, full=1)},
+        "room": dict.fromkeys(range(45, 54), 0b1011),
+        "records_left": dict.fromkeys(range(45, 61), 0),
+    }
+    seen = recorded(
+        made(kind, config), ByCycle(IDLE, events | {"write": dict(enumerate(writes))}), 90
+    )
+    found = Steps(config, seen)
+    # The look that is chosen in 62 reads in 63: the ring enters in 65.
+    assert found.rings() == [45, 68]
+    assert len(found.words()) == 15
+
+
+#: Events in one cycle; the first one's reason counts.
+STOPS = {
+    "failed": ("loop_end",),
+    "refused": ("answers",),
+    "stopped": ("loop_stop",),
+    "failed and refused": ("loop_end", "answers"),
+    "failed and stopped": ("loop_end", "loop_stop"),
+    "refused and stopped": ("answers", "loop_stop"),
+}
+CODES = {
+    "loop_end": HostError.LAUNCH_FAILED,
+    "answers": 0,
+    "loop_stop": HostError.LOOP_STOPPED,
+}
+
+
+@pytest.mark.rule("loop_expander", 4, 8, 9, 10, 18)
+@pytest.mark.parametrize("name", STOPS)
+def test_the_first_reason_counts(kind, name):
+    """The second launch is rung in 54, answered in 64, and ends in 80, if it was not refused.
+
+    The first one ends in 64 or 75, and has not finished. In 75 that changes nothing, nor does
+    LOOP_STOP in 66.
+    """
+    config, ports = config_of(TINY), STOPS[name]
+    accepted = "answers" not in ports
+    second = answer(config, accepted=2) if accepted else answer(config, refused=2)
+    ends = {64 if "loop_end" in ports else 75: an_end(config, 1, finished=0)}
+    results = {c: a_read(1, "RESULT2") for c in (95, 96)} | {97: a_read(1, "RESULT3")}
+    events = {
+        "begin": {20: begin(config, 1, 9, 3)},
+        "answers": {50: answer(config, accepted=2), 64: second},
+        "loop_end": ends | ({80: an_end(config, 1)} if accepted else {}),
+        "loop_stop": {66: 0b11} | ({64: 0b10} if "loop_stop" in ports else {}),
+        "read": results,
+    }
+    seen = recorded(made(kind, config), ByCycle(IDLE, events), 110)
+    found = Steps(config, seen)
+    assert [*found.ends(1).values()] == [CODES[ports[0]]]
+    assert len(found.rings(1)) == 2
+    assert seen.port("result")[96:99] == [accepted, accepted, 1 + accepted]
+
+
+@pytest.mark.rule("loop_expander", 13, 18)
+def test_slots_before_one_that_is_in_use_are_given_back(kind):
+    """Loop 0 has slot 1. A LOOP from 6 to 2 gives 6, 7 and 0 back; one over them finds them free.
+
+    Loop 0 has a launch that does not end: slot 1 stays in use.
+    """
+    config = config_of(TINY)
+    events = {
+        "begin": {
+            20: begin(config, 0, 1, 1),
+            60: begin(config, 1, 1, 6, 2),
+            90: begin(config, 1, 0, 6, 0),
+            120: begin(config, 1, 0, 1),
+        },
+        "answers": {50: answer(config, accepted=1)},
+    }
+    seen = recorded(made(kind, config), ByCycle(IDLE, events), 150)
+    busy = HostError.TEMPLATE_BUSY | 1 << 16
+    assert [*Steps(config, seen).ends(1).values()] == [busy, 0, busy]
+
+
+@pytest.mark.rule("loop_expander", 12)
+def test_four_launches_are_unfinished_where_loop_says_0(kind):
+    """None ends before 200. The fifth one is rung after the first end."""
+    config = config_of(TINY)
+    events = {"begin": {20: begin(config, 0, 6, 3)}, "loop_end": {300: an_end(config, 0)}}
+    _, found = run(kind, (), events, 330, runs_for=1000)
+    assert len([c for c in found.rings() if c < 300]) == 4
+    # A look is chosen in each third cycle; no word is written.
+    assert min(c for c in found.rings() if c > 300) in range(306, 309)
+
+
+@pytest.mark.rule("loop_expander", 7, 11, 12, 19)
+def test_a_soft_reset_forgets_all_loops_and_keeps_the_templates(kind):
+    """Words are under way in 50. The next LOOP over the same slot begins after N / 4 cycles."""
+    config = config_of(TINY)
+    events = {
+        "begin": {
+            20: begin(config, 0, 3, 3),
+            50: begin(config, 1, 1, 2),
+            52: begin(config, 0, 1, 3),
+        },
+        "answers": {43: answer(config, accepted=1)},
+        "soft_reset_active": {50: 1},
+        "write": dict(enumerate(template(3, {6: 9}, {6: 1}, CHANGES << GX))),
+    }
+    seen = recorded(made(kind, config), ByCycle(IDLE, events), 90)
+    found = Steps(config, seen)
+    second = [c for c in found.taken if c > 50]
+    # Off in 50 and 51; swept in 52 and 53; chosen in 54; slot 3 is taken in 57.
+    assert min(second) == 57 + 2 + 2 + 3
+    assert not found.words(1) and found.words()[min(second) + 6] == (6, 9)
+
+
+@pytest.mark.rule("loop_expander", 12)
+def test_another_loops_begin_delays_the_decision(kind):
+    """Loop 0 decides in 25. Loop 1 begins in that cycle: T0 is at `step` a cycle later."""
+    config = config_of(TINY)
+    for other, at_step in ((24, 30), (25, 31)):
+        events = {"begin": {20: begin(config, 0, 1, 3), other: begin(config, 1, 1, 4)}}
+        seen = recorded(made(kind, config), ByCycle(IDLE, events), 60)
+        assert min(Steps(config, seen).words(0)) == at_step
