@@ -193,7 +193,8 @@ class LoopWalker(wiring.Component):
         with m.If(now["give"]):
             over = walks & at_last
             m.d.comb += [following["give"].eq(~over), following["end"].eq(over)]
-        return self.slot[2:] == self._config.loop_templates // _SWEPT - 1
+        last_swept: Value = self.slot[2:] == self._config.loop_templates // _SWEPT - 1
+        return last_swept
 
     def _launch(self, m: Module, now: dict[str, Signal], following: dict[str, Signal]) -> None:
         """Let the words of a launch enter the pipe, then its ring; or an end."""
@@ -247,4 +248,5 @@ class LoopWalker(wiring.Component):
                 later.eq(position.later),
                 odd.eq(position.odd),
             ]
-        return word == Mux(look.short, self.last_word, order[-1])
+        at_last: Value = word == Mux(look.short, self.last_word, order[-1])
+        return at_last
