@@ -5,6 +5,7 @@ A driver is blocking code: it runs in a thread of its own, and each of its acces
 """
 
 import ctypes
+import functools
 import importlib
 import json
 import os
@@ -20,6 +21,7 @@ from cocotbext.axi import AxiLiteBus, AxiLiteMaster, AxiResp
 from simt_host.c_calls import Refused
 from tb.host import driver_tours
 from tb.host.c_driver import CDriver
+from tb.host.loop_hosts import CLoops
 from tb.host.stream_hosts import CStreams, PythonStreams
 from tb.support.dispatch_configs import config_of
 from warploom_host import HostDriver
@@ -28,6 +30,7 @@ from warploom_sim.json_file import write_json
 from warploom_spec import BlockStatus, host_packets, layouts
 from warploom_spec.resident_packets import resident_block
 
+#: Time of a tour, at most.
 SILENT_NS = 400_000
 
 
@@ -42,6 +45,10 @@ class Sms:
     ----------
     blocks : list
         Ticket, x and SM of every block that was taken.
+    taken : list of (int, dict)
+        Of each of them how many blocks had ended before, and its launch's words and stream.
+    ended : list of int
+        Tickets of the blocks that were reported.
     running : list of dict
         Of each SM the blocks that it holds, by slot.
     silent : bool
@@ -55,7 +62,8 @@ class Sms:
         self._block = resident_block(config)
         self._report = layouts.block_report(config)
         self._words = layouts.launch_words(config)
-        self.blocks = []
+        self.blocks, self.taken, self.ended = [], [], []
+        self._tickets = {}
         self.running = [{} for _ in range(config.sms)]
         self.silent = False
         self.forced = []
@@ -93,6 +101,8 @@ class Sms:
         block = self._block.unpack(int(self.dut.block.value))
         words = self._words.unpack(int(self.dut.words.value))
         self.blocks.append((words["ticket"], block["bx"], n))
+        self.taken.append((len(self.ended), words | {"stream": block["stream"]}))
+        self._tickets[n, block["slot"]] = words["ticket"]
         due = cycle + 1 + words["code"] % FAULTS
         status = BlockStatus.FAULT if words["code"] & FAULTS else BlockStatus.OK
         held[block["slot"]] = (due, block["stream"], status)
@@ -119,6 +129,7 @@ class Sms:
         self._port(n, "report", "payload").value = report
         self._port(n, "report", "valid").value = 1
         self._standing.add(n)
+        self.ended.append(self._tickets.get((n, slot)))
         held.pop(slot, None)
 
 
@@ -211,15 +222,18 @@ async def bench(dut):
         master, sms, cores = await set_up(dut, config)
         functions = accesses(dut, master)
         if plan["driver"] == "c":
+            library = ctypes.CDLL(plan["library"])
             made = CStreams if plan.get("events") else CDriver
-            driver = made(ctypes.CDLL(plan["library"]), *functions)
+            if plan.get("loops"):
+                made = functools.partial(CLoops, config=config)
+            driver = made(library, *functions)
         else:
             driver = HostDriver(*functions[:2], config, 1000)
         if plan["driver"] == "python":
             wrapped = PythonStreams if plan.get("events") else driver_tours.PythonDriver
             driver = wrapped(driver, functions)
         tour = bridge(getattr(importlib.import_module(plan["module"]), plan["tour"]))
-        found = await with_timeout(tour(driver, sms, cores), SILENT_NS, "ns")
+        found = await with_timeout(tour(driver, sms, cores), plan.get("time", SILENT_NS), "ns")
     except Exception as error:
         traceback.print_exc()
         found = {"failure": f"{type(error).__name__}: {error}"}
