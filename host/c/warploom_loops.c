@@ -218,6 +218,7 @@ int warploom_submit_loop(const warploom_core *core, warploom_templates *template
     loop->iterations = iterations;
     if (templates->streams) {
         loop->epoch = templates->streams->epoch;
+        templates->streams->loops |= UINT64_C(1) << section;
         mark_streams(templates, loop, 1);
     }
     return WARPLOOM_OK;
@@ -255,6 +256,7 @@ static void count_launches(warploom_templates *templates, const warploom_loop *l
     /* A soft reset has ended everything. */
     if (!streams || loop->epoch != streams->epoch) return;
     mark_streams(templates, loop, UINT32_MAX);
+    streams->loops &= ~(UINT64_C(1) << (FIRST_SECTION + (uint32_t)(loop - templates->loops)));
     for (k = 0; k < loop->size; k++)
         streams->count[stream_of(templates, loop->first + k)] += (uint64_t)whole + (k < rest);
     /* All have finished, and so has what was before them. */

@@ -12,6 +12,7 @@ static int forget(const warploom_core *core, warploom_streams *streams)
     if (state & WARPLOOM_STATE_RESETTING_MASK) state += UINT32_C(1) << WARPLOOM_STATE_EPOCH_SHIFT;
     streams->epoch = (state & WARPLOOM_STATE_EPOCH_MASK) >> WARPLOOM_STATE_EPOCH_SHIFT;
     streams->opened = 0;
+    streams->loops = 0;
     for (stream = 0; stream < WARPLOOM_STREAMS; stream++) {
         streams->count[stream] = streams->quiet[stream] = streams->ended[stream] = 0;
         streams->looping[stream] = streams->pairs[stream] = 0;
@@ -90,7 +91,7 @@ int warploom_streams_launch(const warploom_core *core, warploom_streams *streams
     *ticket = 0;
     if (launch->stream >= WARPLOOM_STREAMS || section >= WARPLOOM_SECTIONS) return WARPLOOM_RANGE;
     if (!launch->quiet && streams->opened == WARPLOOM_OPEN) return WARPLOOM_FULL;
-    if (streams->looping[launch->stream]) return WARPLOOM_BUSY;
+    if (streams->looping[launch->stream] || streams->loops >> section & 1) return WARPLOOM_BUSY;
     error = put_pairs(streams, &waiting);
     if (!error)
         error = warploom_launch_kept(core, section, &waiting,

@@ -40,6 +40,7 @@ typedef struct {
     uint64_t quiet[WARPLOOM_STREAMS];   /* number of the latest quiet one; 0: none */
     uint64_t ended[WARPLOOM_STREAMS];   /* up to this one all have ended, as a record says */
     uint32_t looping[WARPLOOM_STREAMS]; /* loops that run with launches of the stream */
+    uint64_t loops;                     /* sections whose loop's outcome was not read, a bit each */
     uint32_t pairs[WARPLOOM_STREAMS]; /* pairs of the next launch */
     warploom_event pair[WARPLOOM_STREAMS][WARPLOOM_LAUNCH_WAITS ? WARPLOOM_LAUNCH_WAITS : 1];
     warploom_open open[WARPLOOM_OPEN];
@@ -49,7 +50,7 @@ typedef struct {
 int warploom_streams_begin(const warploom_core *core, warploom_streams *streams);
 /* As warploom_launch_kernel; the launch waits for its stream's pairs, in the place of its own that
  * are not relative. A launch that is refused keeps them for the next one. WARPLOOM_BUSY while a loop
- * with launches of its stream, or of one that it waits for, runs. */
+ * with launches of its stream, or of one that it waits for, runs, and in a loop's section. */
 int warploom_streams_launch(const warploom_core *core, warploom_streams *streams, uint32_t section,
                             const warploom_launch *launch, uint32_t *ticket);
 /* As the calls of warploom.h. Records that were kept come first. A soft reset ends every wait,

@@ -80,6 +80,8 @@ def changes_of(steps, alternates):
 class CLoops(CStreams):
     """The C calls; each returns a code first."""
 
+    size = 32
+
     def __init__(self, library, *functions, config=LOOPING, keep_words=False, **more):
         super().__init__(library, *functions, config=config, **more)
         self._words = (Kept * config.sections)()

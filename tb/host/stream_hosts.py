@@ -40,7 +40,9 @@ def state_of(config):
             ("words", ctypes.POINTER(Kept)),
             *((name, U32) for name in ("used", "opened", "epoch")),
             *((name, U64 * streams) for name in ("count", "quiet", "ended")),
-            *((name, U32 * streams) for name in ("looping", "pairs")),
+            ("looping", U32 * streams),
+            ("loops", U64),
+            ("pairs", U32 * streams),
             ("pair", Event * max(1, config.launch_waits) * streams),
             ("open", _Open * config.records),
         ]

@@ -224,9 +224,10 @@ class Templates:
             raise WarploomError(f"count is {count}; legal: 1 to {self._config.loop_templates}")
         slots = self._slots(first, count)
         for slot in slots:
-            if slot not in self._written or self._group.get(slot) != self._group.get(first):
+            group = self._group.get(slot)
+            if slot not in self._written or group is None or group != self._group.get(first):
                 raise WarploomError(f"slot {slot} was not taken with slot {first}, or not written")
-        self._demand_unused(slots)
+            self._demand_unused([slot])
         if section in self._loops:
             raise WarploomError(f"section {section} is busy: take its loop's outcome first")
         streams = tuple(self._written[slot] for slot in slots)

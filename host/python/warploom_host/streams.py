@@ -98,11 +98,14 @@ class Streams:
         Raises
         ------
         WarploomError
-            Also while a loop runs with launches of its stream, or of one that it waits for.
+            Also while a loop runs with launches of its stream, or of one that it waits for, and in
+            the section of a loop whose outcome was not taken.
         """
         stream = launch.stream
         self._demand_stream(stream)
         self._demand_no_loop(stream)
+        if section in self._loops:
+            raise WarploomError(f"section {section} is busy: take its loop's outcome first")
         self._pairs[stream] = [one for one in self._pairs[stream] if not self._is_reached(one)]
         for one in self._pairs[stream]:
             self._demand_no_loop(one.stream)
