@@ -96,7 +96,8 @@ class LoopExpander:
         self.reset()
 
     def reset(self) -> None:
-        """Clear everything but the templates' words."""
+        """Clear everything but the templates' words; a write that commits meanwhile is dropped."""
+        self._templates.undo()
         self._loops = [Loop() for _ in range(self._config.loop_sections)]
         #: The write that commits in this cycle; whether its slot was in use in the cycle before.
         self._committing = self._write.unpack(0)
@@ -184,6 +185,7 @@ class LoopExpander:
 
     def _perform(self) -> None:
         """Rule 2 (c) and (f)."""
+        self._templates.settle()
         write = self._committing
         if not write["valid"] or self._refuses() or not write["strobes"]:
             return

@@ -29,13 +29,28 @@ class Templates:
         self._numbers = template_numbers(config)
         #: First and second half of each slot.
         self._halves = [([0] * TASK_WORDS, [0] * TASK_WORDS) for _ in slots]
+        #: What `undo` takes back: half, number, and the word before.
+        self._last: tuple[list[int], int, int] | None = None
         inline = (INLINE_WORD + 2 * k for k in range(config.inline_args))
         #: The words of each field, the lowest one first.
         self._fields = ((6,), (ROWS_WORD,), (3, 4), *((low, low + 1) for low in inline))
 
     def write(self, slot: int, steps: bool, number: int, data: int) -> None:
         """Write a word of a slot's first or second half."""
-        self._halves[slot][steps][number] = data
+        half = self._halves[slot][steps]
+        self._last = half, number, half[number]
+        half[number] = data
+
+    def settle(self) -> None:
+        """Let the last write stay."""
+        self._last = None
+
+    def undo(self) -> None:
+        """Take the last write back, if it was not settled."""
+        if self._last is not None:
+            half, number, word = self._last
+            half[number] = word
+        self._last = None
 
     def launch(self, slot: int, iteration: int, before: Words) -> Words:
         """Rule 16: return a launch's words in the order in which they are written.
