@@ -7,6 +7,7 @@ from tb.host import (
     test_execution_unit,
     test_front_end,
     test_host_registers,
+    test_loop_expander,
     test_mailbox,
     test_task_units,
 )
@@ -68,6 +69,7 @@ BUILDS: Final[dict[str, tuple[Build, ...]]] = {
     "bus_port": (Build.of(test_bus_port.make, "tiny"),),
     # Every row of the memories of these is a section's.
     "mailbox": tuple(Build.of(test_mailbox.make, config) for config in ("tiny", test_mailbox.EVEN)),
+    "loop_expander": (Build.of(test_loop_expander.make, test_loop_expander.TINY),),
     "execution_unit": (Build.of(test_execution_unit.make, test_execution_unit.SHORT),),
     "task_units": (Build.of(test_task_units.make, test_task_units.SEVERAL),),
     "host_registers": (Build.of(test_host_registers.make, test_host_registers.ODD),),
