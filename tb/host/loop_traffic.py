@@ -13,6 +13,8 @@ WRITES = (0.0, 0.0, 0.3, 0.5, 1.0)
 #: Iterations; one that is ended by LOOP_STOP alone.
 COUNTS = (0, 1, 1, 2, 2, 3, 3, 5, 9, WORD)
 IN_FLIGHT = (0, 1, 1, 2, 3, 255)
+#: T11's bit of inline word 0.
+FIRST_INLINE_FIELD = 3
 #: Slots from the first to the last one, but for those of a whole round.
 SPANS = (1, 1, 1, 1, 2, 2, 3, 4)
 
@@ -201,7 +203,8 @@ class LoopTraffic:
         rng = self._rng
         if rng.random() < 0.2:
             return rng.getrandbits(32)
-        fields = rng.sample(range(STEP_FIELDS), rng.choice((0, 1, 1, 2, 3)))
+        there = range(FIRST_INLINE_FIELD + self._config.inline_args)
+        fields = rng.sample(there, rng.choice((0, 1, 1, 2, 3)))
         changes = sum(1 << field for field in fields)
         return changes | (changes & rng.getrandbits(STEP_FIELDS)) << 16
 
