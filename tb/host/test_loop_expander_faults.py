@@ -74,4 +74,4 @@ SOON = (
 def test_lockstep_finds_a_wrong_rule(name, seed, monkeypatch):
     plant(monkeypatch, [WRONG[name]])
     with pytest.raises(LockstepError):
-        run([case(TINY, seed + k, 3000) for k in range(8)], "amaranth", waves=False)
+        run([case(TINY, seed + k, 3000) for k in range(16)], "amaranth", waves=False)
