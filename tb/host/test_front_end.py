@@ -193,7 +193,10 @@ SELDOM_READ = (
 )
 PROFILES = ("few_stops", "no_stops", "mixed", "sm_loss")
 NARROW = f"{TINY},priority_bits=1,queue_depth=2,stream_bits=2"
+#: A third section, so that one does not loop.
+LOOPS = f"{TINY},sections=3,loop_templates=8"
 OTHERS = (
+    LOOPS,
     "default",
     "tiny,policy=freed_first,reclaim=in_order",
     NARROW,
@@ -217,9 +220,12 @@ def test_equals_its_model_and_much_happens(seed):
     run_until((Seen().counts().keys() | booked) - seldom, cases, "verilator")
 
 
-@pytest.mark.parametrize("simulator", thorough_but(["amaranth"], ["amaranth", "icarus"]))
-def test_equals_its_model_on_other_simulators(simulator, seed):
-    run([case(TINY, seed, 800)], simulator)
+@pytest.mark.parametrize(
+    ("config", "simulator"),
+    thorough_but([(TINY, "amaranth")], [(TINY, "amaranth"), (TINY, "icarus"), (LOOPS, "amaranth")]),
+)
+def test_equals_its_model_on_other_simulators(config, simulator, seed):
+    run([case(config, seed, 800)], simulator)
 
 
 @pytest.mark.deep

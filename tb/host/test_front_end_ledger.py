@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from tb.host.booked_model import play
-from tb.host.test_front_end import PROFILES, TINY, case, diligent
+from tb.host.test_front_end import LOOPS, PROFILES, TINY, case, diligent
 from tb.support.deep_values import deep_but, thorough_but
 from tb.support.hard_cases import run_until
 from tb.support.planted import plant
@@ -17,7 +17,6 @@ from warploom_golden.launch.record_queue import RecordQueue
 from warploom_golden.oracles import LedgerError
 from warploom_sim.cosim.lockstep.events import require
 
-LOOPS = f"{TINY},sections=3,loop_templates=8"
 BOOKED = [
     f"host ledger: {what}"
     for what in (
