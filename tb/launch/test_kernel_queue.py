@@ -2,6 +2,7 @@
 
 import pytest
 
+from tb.launch import test_kernel_queue_hazards as hazards
 from tb.launch import test_kernel_queue_preemption_rules as rules
 from tb.support.deep_values import deep_but, thorough_but
 from tb.support.hard_cases import run_until
@@ -75,7 +76,17 @@ def test_equals_its_model_for_long(config, seed):
 
 
 #: Those that traffic seldom shows, and the test by hand that finds each; its arguments.
-BY_HAND = {"late_end": (rules.test_a_late_is_not_wanted_while_an_end_has_its_last_step, 238, 270)}
+BY_HAND = {
+    "late_end": (rules.test_a_late_is_not_wanted_while_an_end_has_its_last_step, 238, 270),
+    "ticket": (
+        hazards.test_a_ticket_whose_record_is_made_while_it_is_searched_is_unknown,
+        *(61, 116),
+    ),
+    "ticket_read": (
+        hazards.test_a_ticket_whose_record_is_made_while_it_is_searched_is_unknown,
+        *(62, 116),
+    ),
+}
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,6 @@ class TicketSearch(wiring.Component):
     picked: Signal
     last: Signal
     hit: Signal
-    entry: Signal
     stream: Signal
     idle: Signal
 
@@ -48,7 +47,9 @@ class TicketSearch(wiring.Component):
                 "answer": Out(queue_packets.queue_code(config).layout()),
                 # A record is written: the tickets' memory is taken.
                 "writer_busy": In(1),
-                # Which entry's ticket is read; two cycles later: it matches, and its stream.
+                # Which entry's ticket is read, and from a hit to the answer whose it is. Two cycles
+                # after the reading: it matches, but for a launch that ended in the cycle before;
+                # its stream.
                 "reads": Out(1),
                 "number": Out(entry),
                 "matches": In(1),
@@ -59,9 +60,8 @@ class TicketSearch(wiring.Component):
                 # The ABORT is picked; it has its last step.
                 "picked": In(1),
                 "last": In(1),
-                # A hit that waits, its entry and stream: registers.
+                # A hit that waits, and its stream: registers.
                 "hit": Out(1),
-                "entry": Out(entry),
                 "stream": Out(config.stream_bits),
                 "idle": Out(1),
             }
@@ -76,25 +76,27 @@ class TicketSearch(wiring.Component):
             Signal(name=name) for name in ("asks", "waits", "compares", "unknown", "served")
         )
         under_way = Signal()
-        lost = Signal()
+        gone, lost, match = (Signal(name=name) for name in ("gone", "lost", "match"))
         last_one = Signal()
         m.d.comb += [
             under_way.eq(reads | waits | compares | self.hit | unknown | served | answer.valid),
             self.idle.eq(~under_way),
             self.reads.eq(reads & ~self.writer_busy),
             last_one.eq(self.number == self._entries - 1),
-            lost.eq(self.hit & self.gave & (self.given == self.entry)),
+            gone.eq(self.gave & (self.given == self.number)),
+            lost.eq(self.hit & gone),
+            match.eq(self.matches & ~gone),
             abort.ready.eq(self.last | unknown),
         ]
         m.d.sync += [
             reads.eq(
                 (~under_way & abort.valid)
                 | (reads & self.writer_busy)
-                | (compares & ~self.matches & ~last_one)
+                | (compares & ~match & ~last_one)
             ),
             waits.eq(self.reads),
             compares.eq(waits),
-            unknown.eq((compares & ~self.matches & last_one) | lost),
+            unknown.eq((compares & ~match & last_one) | lost),
             answer.valid.eq(abort.ready),
             answer.code.eq(0),
             served.eq((served | self.picked) & ~self.last),
@@ -103,11 +105,11 @@ class TicketSearch(wiring.Component):
             m.d.sync += answer.code.eq(QueueCode.TICKET_UNKNOWN)
         with m.If(~under_way):
             m.d.sync += self.number.eq(0)
-        with m.Elif(compares & ~self.matches):
+        with m.Elif(compares & ~match):
             m.d.sync += self.number.eq(self.number + 1)
         with m.If(compares):
-            m.d.sync += [self.entry.eq(self.number), self.stream.eq(self.found_stream)]
-        with m.If(compares & self.matches):
+            m.d.sync += self.stream.eq(self.found_stream)
+        with m.If(compares & match):
             m.d.sync += self.hit.eq(1)
         with m.Elif(self.picked | lost):
             m.d.sync += self.hit.eq(0)
