@@ -219,7 +219,7 @@ class KernelQueue(wiring.Component):
             pairs.links.eq(events.links),
             pairs.tail.eq(rows.tail.entry),
             pairs.dies.eq(events.dies),
-            pairs.dead_entry.eq(self._search.number),
+            pairs.dead_entry.eq(self._search.entry),
             *_same(pairs, counts, "accepted_now", "timeline_now", "waiters_now"),
         ]
         for k in range(self._config.launch_waits):
@@ -257,7 +257,7 @@ class KernelQueue(wiring.Component):
             events.preparing.eq(self._preparation.preparing),
             events.resident.eq(self._states.resident),
             *_same(events, self._walk, "clears", "aborts"),
-            events.aborted_entry.eq(self._search.number),
+            events.aborted_entry.eq(self._search.entry),
             events.writer_busy.eq(self._writer.busy),
             ports.answer.eq(events.answer),
         ]

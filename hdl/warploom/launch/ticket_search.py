@@ -33,6 +33,7 @@ class TicketSearch(wiring.Component):
     picked: Signal
     last: Signal
     hit: Signal
+    entry: Signal
     stream: Signal
     idle: Signal
 
@@ -47,9 +48,8 @@ class TicketSearch(wiring.Component):
                 "answer": Out(queue_packets.queue_code(config).layout()),
                 # A record is written: the tickets' memory is taken.
                 "writer_busy": In(1),
-                # Which entry's ticket is read, and from a hit to the answer whose it is. Two cycles
-                # after the reading: it matches, but for a launch that ended in the cycle before;
-                # its stream.
+                # Which entry's ticket is read. Two cycles later: it matches, but for a launch that
+                # ended in the cycle before; its stream.
                 "reads": Out(1),
                 "number": Out(entry),
                 "matches": In(1),
@@ -60,8 +60,9 @@ class TicketSearch(wiring.Component):
                 # The ABORT is picked; it has its last step.
                 "picked": In(1),
                 "last": In(1),
-                # A hit that waits, and its stream: registers.
+                # A hit that waits, its entry and stream: registers.
                 "hit": Out(1),
+                "entry": Out(entry),
                 "stream": Out(config.stream_bits),
                 "idle": Out(1),
             }
@@ -84,7 +85,7 @@ class TicketSearch(wiring.Component):
             self.reads.eq(reads & ~self.writer_busy),
             last_one.eq(self.number == self._entries - 1),
             gone.eq(self.gave & (self.given == self.number)),
-            lost.eq(self.hit & gone),
+            lost.eq(self.hit & self.gave & (self.given == self.entry)),
             match.eq(self.matches & ~gone),
             abort.ready.eq(self.last | unknown),
         ]
@@ -105,10 +106,10 @@ class TicketSearch(wiring.Component):
             m.d.sync += answer.code.eq(QueueCode.TICKET_UNKNOWN)
         with m.If(~under_way):
             m.d.sync += self.number.eq(0)
-        with m.Elif(compares & ~match):
+        with m.Elif(compares):
             m.d.sync += self.number.eq(self.number + 1)
         with m.If(compares):
-            m.d.sync += self.stream.eq(self.found_stream)
+            m.d.sync += [self.entry.eq(self.number), self.stream.eq(self.found_stream)]
         with m.If(compares & match):
             m.d.sync += self.hit.eq(1)
         with m.Elif(self.picked | lost):
