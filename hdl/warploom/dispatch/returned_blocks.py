@@ -94,7 +94,7 @@ class ReturnedBlocks(wiring.Component):
             self.returned.eq(of_stream & back.returns.replicate(streams)),
             self.emptied.eq(back.returns & precedes(count, placed.now(back.stream))),
             not_asked.eq(
-                (status == BlockStatus.KILLED) & ~back.swept & ~(self.kill & of_stream).any()
+                (status == BlockStatus.KILLED) & ~back.swept & ~self.kill.bit_select(back.stream, 1)
             ),
             self.bad.eq((status != BlockStatus.OK) | back.swept),
             self.faults.eq(self.returned & (status[0] | not_asked | back.swept).replicate(streams)),

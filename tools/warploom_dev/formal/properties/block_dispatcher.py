@@ -201,7 +201,7 @@ def bench(fault: str | None = None) -> FormalBench:
     """Return the bench; an SM reports a block once, after its offer, with any status.
 
     Its own seeded bugs: the block sees every entry as 0 (``entry_unseen``), grids with two blocks
-    for three (``small``), no mode `wait` (``mode_unseen``), blocks of one warp that take nothing
+    for one (``large``), no mode `wait` (``mode_unseen``), blocks of one warp that take nothing
     else (``light``), each report as `OK` (``status_unseen``), no hold (``hold_unseen``), each SM
     enabled (``enable_unseen``), a report in every cycle (``phantom_report``).
     """

@@ -45,7 +45,7 @@ RECORDED: Final = timing(CONFIG).queue_record
 #: Cycles in which a launch that nothing keeps is not at `start`, at most.
 AGAIN: Final = 8
 #: Cycles that are searched: two starts of a stream, with what is before them.
-BOUND: Final = 40
+BOUND: Final = 33
 #: Likewise of what comes with a launch's first start.
 STARTED: Final = 30
 #: Seeded bugs in the block's source. ``still_ready``: a head that is prepared stays ready.
