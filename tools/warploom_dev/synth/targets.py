@@ -147,7 +147,7 @@ def all_targets() -> tuple[Target, ...]:
         Target(block="KernelQueue", seeds=1),
         Target(block="RecordQueue", seeds=1),
         _whole("LaunchPath", 1),
-        Target(block="Mailbox", seeds=1),
+        Target(block="Mailbox"),
         _whole(FRONT_END, 1),
         _whole(FRONT_END, 1, config="tiny", device="25k"),
         Target(block=INDEX, config="tiny", seeds=1, by_wheel=True),
