@@ -65,19 +65,19 @@ def test_a_report_gives_room_and_an_end(block, config, others):
 @MODEL_FIRST
 @pytest.mark.rule("block_dispatcher", 35)
 def test_a_group_gives_a_report_every_third_cycle(block):
-    reports = [(5, 0, 0), (5, 1, 0), (5, 16, 0)]
+    reports = [(5, 0, 0), (5, 1, 0), (5, 2, 0)]
     recording = drive(block, {}, 30, ROUND, reports=reports)
-    assert errors(recording) == [(11, NOT_RUNNING, 0), (12, NOT_RUNNING, 16), (14, NOT_RUNNING, 1)]
+    assert errors(recording) == [(11, NOT_RUNNING, 0), (12, NOT_RUNNING, 1), (14, NOT_RUNNING, 2)]
 
 
 @MODEL_FIRST
 @pytest.mark.rule("block_dispatcher", 35)
 def test_a_group_takes_reports_from_its_pointer_on(block):
-    # After SM 1's report the group looks from SM 2 on: SM 3 comes before SM 0. Behind SM 3 it finds
+    # After SM 2's report the group looks from SM 4 on: SM 6 comes before SM 0. Behind SM 6 it finds
     # none in 12, and begins at SM 0 in 13.
-    reports = [(5, 1, 0), (6, 0, 0), (6, 3, 0)]
+    reports = [(5, 2, 0), (6, 0, 0), (6, 6, 0)]
     recording = drive(block, {}, 30, ROUND, reports=reports)
-    assert errors(recording) == [(11, NOT_RUNNING, 1), (14, NOT_RUNNING, 3), (18, NOT_RUNNING, 0)]
+    assert errors(recording) == [(11, NOT_RUNNING, 2), (14, NOT_RUNNING, 6), (18, NOT_RUNNING, 0)]
 
 
 @MODEL_FIRST

@@ -1,11 +1,10 @@
 """The law of preemption: until when low blocks are placed, and an urgent launch is offered."""
 
 from dataclasses import dataclass
-from math import ceil
 from typing import ClassVar, Final
 
 from warploom_spec import Config, timing
-from warploom_spec.resident_limits import GROUP_SMS, in_groups
+from warploom_spec.resident_limits import in_groups, sm_groups
 
 #: From the cycle in which a head enters preparation to its start, its indices a hit: it asks in the
 #: next cycle, and starts in the one after its decision, all beside ``filter_lookup``. The next head
@@ -133,4 +132,5 @@ class StreamLaw:
         if not in_groups(self.config):
             return self.config.sms - 1
         # A group gives a report every third cycle, and one group is granted in a cycle.
-        return 3 * GROUP_SMS + ceil(self.config.sms / GROUP_SMS)
+        groups = sm_groups(self.config.sms)
+        return 3 * max(map(len, groups)) + len(groups)
