@@ -1,6 +1,7 @@
 """More SMs than one vector of room holds: the rules of groups on BlockDispatcher's page."""
 
 import re
+from collections import Counter
 
 import pytest
 
@@ -20,9 +21,9 @@ from warploom_golden.dispatch import BlockDispatcher as Model
 from warploom_spec import ErrorCode, Fate, WarploomError, timing
 
 
-def machine(policy, sms=18):
-    """Return a machine of two groups with a policy."""
-    return config_of(f"tiny,policy={policy},stream_bits=2,sms={sms},kill_timeout=16")
+def machine(policy, fields="sms=18,kill_timeout=16"):
+    """Return a machine with a policy; of two groups."""
+    return config_of(f"tiny,policy={policy},stream_bits=2,{fields}")
 
 
 ROUND = machine("round_robin")
@@ -48,6 +49,17 @@ def test_an_sm_is_picked_again_ten_cycles_later(block):
     recording = drive(block, {0: start(0, ROUND, gx=5)}, config=ROUND, enable=1)
     assert timing(ROUND).resident_again == 10
     assert given(recording) == [(13, 0), (23, 0), (33, 0), (43, 0)]
+
+
+@MODEL_FIRST
+@pytest.mark.rule("block_dispatcher", 35)
+def test_each_sm_gets_its_share(block):
+    # Three groups of 12. With groups of 16, 16 and 4 the last four SMs would be full, with 8 each.
+    config = machine("round_robin", "sms=36,block_slots=8")
+    recording = drive(block, {0: start(0, config, gx=36, gy=4)}, 200, config)
+    shares = Counter(sm for _, sm in given(recording))
+    assert shares.total() == 36 * 4
+    assert {shares[sm] for sm in range(36)} <= {3, 4, 5}
 
 
 # With no block out the queue of `freed_first` is empty: the table goes over the 17 others.
