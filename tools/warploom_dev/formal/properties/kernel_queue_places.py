@@ -28,9 +28,9 @@ CONFIG: Final = _FewRecords(**vars(_SMALL))
 SIZE: Final = f"2 streams, 2 priorities, 1 entry each, no pairs; {RECORDS} places for records"
 #: Cycles that are searched, until all places are reserved; until records are made; until all places
 #: have one.
-RESERVED: Final = 24
-OWN: Final = 30
-MADE: Final = 40
+RESERVED: Final = 30
+OWN: Final = 46
+MADE: Final = 48
 PLANTED: Final = {
     # A PREEMPT takes no place: launches are sent without one.
     "unreserved": Change(
