@@ -127,9 +127,9 @@ def _whole(block: str, seeds: int, config: str = "default", device: str = USUAL_
 
 def _dispatchers() -> tuple[Target, ...]:
     """Return the rows of the dispatcher."""
-    usual = _whole(DISPATCHER, 1)
+    usual = _whole(DISPATCHER, 0)
     return (
-        usual,
+        dataclasses.replace(usual, seeds=1),
         dataclasses.replace(usual, reclaim="in_order"),
         *(dataclasses.replace(usual, policy=policy) for policy in ("least_loaded", "freed_first")),
         *(
@@ -146,10 +146,10 @@ def all_targets() -> tuple[Target, ...]:
         *_dispatchers(),
         Target(block="KernelQueue", seeds=1),
         Target(block="RecordQueue", seeds=1),
-        _whole("LaunchPath", 1),
+        _whole("LaunchPath", 0),
         Target(block="Mailbox"),
-        _whole(FRONT_END, 1),
-        _whole(FRONT_END, 1, config="tiny", device="25k"),
+        _whole(FRONT_END, 0),
+        _whole(FRONT_END, 0, config="tiny", device="25k"),
         Target(block=INDEX, config="tiny", seeds=1, by_wheel=True),
         Target(block=INDEX, config="large", seeds=1),
         *(Target(block=name) for name in OTHERS),
