@@ -41,7 +41,7 @@ SIM_OPTIONS = $(foreach name,$(VALUES),$(if $($(name)),$(call option,$(name),$(f
     $(foreach one,$(PRIORITY),--priority $(call quoted,$(one))) \
     $(foreach name,$(FLAGS),$(if $(filter-out 0,$($(name))),--$(flag)))
 
-.PHONY: help sim verilog wheel docs synth test-synth formal formal-negative mutate coverage figures bench run-kernels foreign lint types \
+.PHONY: help sim verilog wheel docs synth test-synth formal formal-negative mutate coverage figures bench run-kernels foreign lint types models \
     test test-all test-rest test-deep test-seeds exhaustive setup clean
 
 help:  ## List the targets
@@ -126,13 +126,18 @@ types:  ## Check types, strictly (mypy)
 	@$(SETUP) sim dev
 	$(BIN)/mypy
 
-test:  ## Lint, types, and the default tests: a quarter of an hour on two cores
+# Half a minute each time the models change; each of two test processes would do it for itself.
+models:  ## Compile the models' inner loops, once for all that runs them
+	@$(SETUP) sim dev
+	$(BIN)/python -m tb.support.compile_models
+
+test:  ## Lint, types, and the default tests: ten minutes on two cores
 	@$(SETUP) sim dev report compare elf formal docs icarus verilator cocotb
-	@$(MAKE) --no-print-directory lint types
+	@$(MAKE) --no-print-directory -j 2 lint types models
 	$(BIN)/pytest -n 2 $(seed) $(ARGS)
 
 # Here a default test that takes too long fails.
-test-all:  ## `make test`, then on every other simulator, start and configuration: an hour
+test-all:  ## `make test`, then on every other simulator, start and configuration: forty minutes
 	@$(MAKE) --no-print-directory test ARGS=$(call quoted,--slow-fails $(ARGS))
 	@$(MAKE) --no-print-directory test-rest
 

@@ -48,6 +48,16 @@ def test_every_page_is_found_from_the_readme() -> None:
     assert not [str(page.relative_to(ROOT)) for page in PAGES if page not in found | templates]
 
 
+def test_every_page_stands_in_the_sites_contents() -> None:
+    contents = {*re.findall(r"[\w/-]+\.md", (ROOT / "mkdocs.yml").read_text())}
+    pages = {
+        path.relative_to(ROOT / "docs").as_posix()
+        for path in PAGES
+        if ROOT / "docs" in path.parents
+    }
+    assert pages and not pages - contents
+
+
 def test_every_page_of_a_folder_links_the_glossary() -> None:
     glossary = ROOT / "docs" / "glossary.md"
     folders = [ROOT / folder for folder in ("docs", "silicon", "traces")]

@@ -73,7 +73,13 @@ class Config:
     inline_args: int = _int(4, 0, 8, "Argument words of 64 bits that travel in the launch.")
     stream_bits: int = _int(4, 1, 5, "Widths of these fields.")
     priority_bits: int = _int(2, 1, 2, "Widths of these fields.")
-    task_bits: int = _int(4, 1, 8, "Widths of these fields.")
+    task_bits: int = _int(
+        4,
+        1,
+        8,
+        "Width of a merged kernel's task number. Mapping tables have no RTL yet, so no block and "
+        "no packet has it; it counts in ``CONFIG_CRC``, as each field does.",
+    )
     max_tables: int = _int(4, 1, 7, "Mapping tables; handle 0 means none.")
     reference_bits: int = _int(
         6,

@@ -4,8 +4,10 @@ from typing import Final
 
 from warploom_spec.config import Config
 
-#: SMs whose room is one flat vector; also those of a group.
+#: SMs whose room is one flat vector; also the most of a group.
 GROUP_SMS: Final = 16
+#: The fewest SMs of a group.
+LEAST_GROUP_SMS: Final = 8
 #: What hardware of more SMs has.
 _GROUP_POLICIES: Final = ("round_robin", "freed_first")
 
@@ -14,6 +16,14 @@ def in_groups(config: Config) -> bool:
     """Tell whether BlockDispatcher's SMs stand in groups."""
     of_groups = config.policy in _GROUP_POLICIES and config.reclaim == "out_of_order"
     return config.sms > GROUP_SMS and of_groups
+
+
+def sm_groups(sms: int) -> tuple[range, ...]:
+    """Return the SMs of each group: equally many, where that can be; else they differ by one."""
+    fewest = -(-sms // GROUP_SMS)
+    legal = range(fewest, sms // LEAST_GROUP_SMS + 1)
+    groups = next((groups for groups in legal if sms % groups == 0), fewest)
+    return tuple(range(group, sms, groups) for group in range(groups))
 
 
 def no_resident_hardware(config: Config) -> str:

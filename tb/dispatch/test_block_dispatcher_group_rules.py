@@ -1,6 +1,7 @@
 """More SMs than one vector of room holds: the rules of groups on BlockDispatcher's page."""
 
 import re
+from collections import Counter
 
 import pytest
 
@@ -20,9 +21,9 @@ from warploom_golden.dispatch import BlockDispatcher as Model
 from warploom_spec import ErrorCode, Fate, WarploomError, timing
 
 
-def machine(policy, sms=18):
-    """Return a machine of two groups with a policy."""
-    return config_of(f"tiny,policy={policy},stream_bits=2,sms={sms},kill_timeout=16")
+def machine(policy, fields="sms=18,kill_timeout=16"):
+    """Return a machine with a policy; of two groups."""
+    return config_of(f"tiny,policy={policy},stream_bits=2,{fields}")
 
 
 ROUND = machine("round_robin")
@@ -50,6 +51,17 @@ def test_an_sm_is_picked_again_ten_cycles_later(block):
     assert given(recording) == [(13, 0), (23, 0), (33, 0), (43, 0)]
 
 
+@MODEL_FIRST
+@pytest.mark.rule("block_dispatcher", 35)
+def test_each_sm_gets_its_share(block):
+    # Three groups of 12. With groups of 16, 16 and 4 the last four SMs would be full, with 8 each.
+    config = machine("round_robin", "sms=36,block_slots=8")
+    recording = drive(block, {0: start(0, config, gx=36, gy=4)}, 200, config)
+    shares = Counter(sm for _, sm in given(recording))
+    assert shares.total() == 36 * 4
+    assert {shares[sm] for sm in range(36)} <= {3, 4, 5}
+
+
 # With no block out the queue of `freed_first` is empty: the table goes over the 17 others.
 @MODEL_FIRST
 @pytest.mark.rule("block_dispatcher", 35)
@@ -65,19 +77,19 @@ def test_a_report_gives_room_and_an_end(block, config, others):
 @MODEL_FIRST
 @pytest.mark.rule("block_dispatcher", 35)
 def test_a_group_gives_a_report_every_third_cycle(block):
-    reports = [(5, 0, 0), (5, 1, 0), (5, 16, 0)]
+    reports = [(5, 0, 0), (5, 1, 0), (5, 2, 0)]
     recording = drive(block, {}, 30, ROUND, reports=reports)
-    assert errors(recording) == [(11, NOT_RUNNING, 0), (12, NOT_RUNNING, 16), (14, NOT_RUNNING, 1)]
+    assert errors(recording) == [(11, NOT_RUNNING, 0), (12, NOT_RUNNING, 1), (14, NOT_RUNNING, 2)]
 
 
 @MODEL_FIRST
 @pytest.mark.rule("block_dispatcher", 35)
 def test_a_group_takes_reports_from_its_pointer_on(block):
-    # After SM 1's report the group looks from SM 2 on: SM 3 comes before SM 0. Behind SM 3 it finds
+    # After SM 2's report the group looks from SM 4 on: SM 6 comes before SM 0. Behind SM 6 it finds
     # none in 12, and begins at SM 0 in 13.
-    reports = [(5, 1, 0), (6, 0, 0), (6, 3, 0)]
+    reports = [(5, 2, 0), (6, 0, 0), (6, 6, 0)]
     recording = drive(block, {}, 30, ROUND, reports=reports)
-    assert errors(recording) == [(11, NOT_RUNNING, 1), (14, NOT_RUNNING, 3), (18, NOT_RUNNING, 0)]
+    assert errors(recording) == [(11, NOT_RUNNING, 2), (14, NOT_RUNNING, 6), (18, NOT_RUNNING, 0)]
 
 
 @MODEL_FIRST

@@ -214,7 +214,7 @@ def case(config, seed, cycles=6000):
 SOON = 8
 
 
-@pytest.mark.parametrize("config", deep_but([], ["tiny", ODD], thorough=[ODD]))
+@pytest.mark.parametrize("config", deep_but([], ["tiny", ODD]))
 def test_equals_its_model_and_hard_cases_happen(config, seed, monkeypatch):
     plant_timing(monkeypatch, HostRegisters, Model, soft_reset_limit=SOON)
     run_until(Happenings().counts(), lambda n: [case(config, seed + n)], "amaranth")
@@ -277,8 +277,11 @@ WRONG = {
 }
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize("name", WRONG)
+#: Faults that random traffic shows after a minute or later.
+RARE = ("a write while a stream goes is forgotten", "a restart keeps the streams to be mended")
+
+
+@pytest.mark.parametrize("name", deep_but([], WRONG, thorough=[*(WRONG.keys() - {*RARE})]))
 def test_lockstep_finds_a_wrong_rule(name, seed, monkeypatch):
     plant(monkeypatch, [WRONG[name]])
     with pytest.raises(LockstepError):

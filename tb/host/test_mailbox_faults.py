@@ -2,9 +2,11 @@
 
 import pytest
 
+from tb.host import test_mailbox_commands as commands
+from tb.host import test_mailbox_pace as pace
 from tb.host.test_mailbox import ODD, case
-from tb.support.deep_values import deep_but
 from tb.support.planted import Change, plant
+from tb.support.record import made
 from warploom.host._launch_answers import LaunchAnswers
 from warploom.host._launch_turns import LaunchTurns
 from warploom.host._verdict import Verdict
@@ -69,17 +71,38 @@ WRONG = {
 }
 
 
-#: All but the slowest, and but those that show in one cycle of thousands, are thorough, not deep.
-RARE = (
-    "every pair exists",
-    "a launch that was turned away awaits no answer",
-    "launches that wait outlive the closing",
-)
-SOON = tuple(name for name in WRONG if name not in RARE)
+#: Those that random hosts seldom show, and the test by hand that finds each; the last arguments
+#: are its own.
+BY_HAND = {
+    "every pair exists": (
+        commands.test_a_wait_that_this_configuration_does_not_have_is_refused,
+        commands.TINY,
+        "a pair that no launch has",
+    ),
+    "a launch that was turned away awaits no answer": (
+        pace.test_a_launch_that_leaves_in_the_last_cycle_before_the_mailbox_closes_is_answered,
+        pace.CONFIG,
+        True,
+    ),
+    "launches that wait outlive the closing": (
+        pace.test_however_short_the_closing_is_no_launch_of_any_section_waits_behind_it,
+        pace.CONFIG,
+        22,
+    ),
+}
 
 
-@pytest.mark.parametrize("name", deep_but([], WRONG, thorough=SOON))
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", [name for name in WRONG if name not in BY_HAND])
 def test_lockstep_finds_a_wrong_rule(name, seed, monkeypatch):
     plant(monkeypatch, [WRONG[name]])
     with pytest.raises(LockstepError):
         run([case(ODD, seed + k, 3000) for k in range(12)], "amaranth", waves=False)
+
+
+@pytest.mark.parametrize("name", BY_HAND)
+def test_a_test_by_hand_finds_what_random_hosts_seldom_show(name, monkeypatch):
+    plant(monkeypatch, [WRONG[name]])
+    test, config, *arguments = BY_HAND[name]
+    with pytest.raises(AssertionError):
+        test(made(Mailbox, config), *arguments)

@@ -176,6 +176,23 @@ def test_a_launch_that_waits_ends_with_reset_when_the_mailbox_closes_and_goes_no
 
 
 @pytest.mark.rule("mailbox", 8, 15)
+@pytest.mark.parametrize("last", [20, 22])
+def test_however_short_the_closing_is_no_launch_of_any_section_waits_behind_it(box, last):
+    """All four sections wait from 17 on. Closed from 21 on, for one cycle or for three."""
+    seen = play(
+        box,
+        48,
+        write=rung(*((k, 70 + k, 1) for k in range(4))) | command(3, task(80), start=34),
+        launch__ready=dict.fromkeys(range(21, 48), 1),
+        soft_reset_active=active(18, last),
+        read={26 + k: a_read(k, "ERROR") for k in range(4)} | {30: a_read(0, "DOORBELL")},
+    )
+    assert sent(seen) == [(39, 80)]
+    assert answers(seen) == dict.fromkeys(range(26, 30), HostError.RESET) | {30: 0}
+    assert seen.cycles("completed") == [22]
+
+
+@pytest.mark.rule("mailbox", 8, 15)
 @pytest.mark.parametrize("full", [False, True])
 def test_a_launch_that_leaves_in_the_last_cycle_before_the_mailbox_closes_is_answered(box, full):
     """Closed from 9 on. It leaves in 8: sent, or turned away."""

@@ -2,12 +2,15 @@
 
 import pytest
 
-from tb.support.deep_values import deep_but
+from tb.launch import test_kernel_queue_hazards as hazards
+from tb.launch import test_kernel_queue_preemption_rules as rules
+from tb.support.deep_values import deep_but, thorough_but
 from tb.support.hard_cases import run_until
 from tb.support.kernel_queue_cases import MOODS, queue_case
 from tb.support.kernel_queue_ledger import EVENTS, EVENTS_WITH_LOOPS, INDICES
 from tb.support.planted import plant
 from tb.support.seeded_faults import KERNEL_QUEUE
+from warploom.launch.kernel_queue import KernelQueue
 from warploom_sim.cosim.lockstep import LockstepError, run
 
 SMALL = "tiny,stream_bits=2"
@@ -80,17 +83,34 @@ def test_equals_its_model_for_long(config, seed):
         run(cases(config, seed + n, 12_000), "verilator")
 
 
-#: `late_end` shows seldom.
-@pytest.mark.parametrize(
-    "fault",
-    deep_but(
-        ["hold"],
-        KERNEL_QUEUE,
-        thorough=[name for name in KERNEL_QUEUE if name not in {"hold", "late_end"}],
+#: Those that traffic seldom shows, and the test by hand that finds each; its arguments.
+BY_HAND = {
+    "late_end": (rules.test_a_late_is_not_wanted_while_an_end_has_its_last_step, 238, 270),
+    "ticket": (
+        hazards.test_a_ticket_whose_record_is_made_while_it_is_searched_is_unknown,
+        *(61, 116),
     ),
+    "ticket_read": (
+        hazards.test_a_ticket_whose_record_is_made_while_it_is_searched_is_unknown,
+        *(62, 116),
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    "fault", thorough_but(["hold"], [fault for fault in KERNEL_QUEUE if fault not in BY_HAND])
 )
 def test_a_seeded_fault_is_found(fault, seed, monkeypatch):
     plant(monkeypatch, [KERNEL_QUEUE[fault]])
     tries = [queue_case(SMALL, mood, seed + n, 800) for n in range(3) for mood in MOODS]
     with pytest.raises(LockstepError):
         run(tries, "amaranth", waves=False)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("fault", BY_HAND)
+def test_a_test_by_hand_finds_what_traffic_seldom_shows(fault, monkeypatch):
+    plant(monkeypatch, [KERNEL_QUEUE[fault]])
+    test, *arguments = BY_HAND[fault]
+    with pytest.raises(AssertionError):
+        test(KernelQueue, *arguments)

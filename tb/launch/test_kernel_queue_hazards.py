@@ -170,6 +170,16 @@ def test_a_ticket_whose_record_is_made_is_unknown_although_its_entry_has_no_othe
     assert saw.records("ticket", "fate") == {65: (1, FinalFate.FINISHED)}
 
 
+@pytest.mark.rule("kernel_queue", 18)
+@pytest.mark.parametrize(("sent", "answered"), [(60, 66), (61, 116), (62, 116), (63, 119)])
+def test_a_ticket_whose_record_is_made_while_it_is_searched_is_unknown(block, sent, answered):
+    """Its entry is given back in 63; an ABORT that is sent in 61 compares its ticket in 64."""
+    script = Script().resident(30, 0, 50, 60).end(60, 0, Fate.FINISHED).abort(sent, 1)
+    saw = script.run(block, 140)
+    assert saw.pulses("abort_answer", "code") == {answered: QueueCode.TICKET_UNKNOWN}
+    assert saw.records("ticket", "fate") == {65: (1, FinalFate.FINISHED)}
+
+
 @pytest.mark.rule("kernel_queue", 1)
 def test_the_boot_writes_the_rows_of_all_streams_where_there_are_fewer_entries(block):
     """Four entries, 16 streams: the highest stream counts from 0."""

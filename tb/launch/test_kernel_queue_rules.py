@@ -197,7 +197,7 @@ def test_without_indices_a_head_starts_two_cycles_after_it_enters(block):
 
 
 @pytest.mark.rule("kernel_queue", 23, 26)
-@pytest.mark.parametrize(("cause", "again"), [("made", 70), ("release", 74)])
+@pytest.mark.parametrize(("cause", "again"), [("made", 64), ("release", 68)])
 def test_a_request_that_waits_for_a_release_makes_room_for_another_one(block, cause, again):
     """Stream 0 asks from 37 on, and again after a generation in 60, or a release in 64."""
     script = Script().undecided().launch(30, 0).launch(35, 1).during(40, 41, needs_release=1)
@@ -223,13 +223,29 @@ def test_a_decision_that_meets_a_cancel_counts(block, decided, cancels):
 
 @pytest.mark.rule("kernel_queue", 25, 26)
 def test_a_head_that_is_held_up_holds_nobody_until_it_has_started(block):
-    """The urgent head asks in 68, is cancelled in 71, tried again in 92, and starts in 98."""
+    """The urgent head asks in 68, is cancelled in 71, tried again in 86, and starts in 92."""
     script = Script().resident(30, 0, 50).undecided().decide(41).launch(60, 1, priority=3)
-    script.at(70, needs_release=1).at(82, made=1).decide(97)
+    script.at(70, needs_release=1).at(82, made=1).decide(91)
     saw = script.run(block, 110)
-    assert saw.cycles("request__valid") == [37, 68, 92]
-    assert saw.transfers("start", "stream") == {42: 0, 98: 1}
-    assert saw.span("hold") == [(66, 74), (101, 109)]
+    assert saw.cycles("request__valid") == [37, 68, 86]
+    assert saw.transfers("start", "stream") == {42: 0, 92: 1}
+    assert saw.span("hold") == [(66, 74), (95, 109)]
+
+
+@pytest.mark.rule("kernel_queue", 21, 26)
+@pytest.mark.parametrize("fate", [Fate.KILLED, Fate.FINISHED])
+def test_a_head_that_is_held_up_is_asked_before_lower_ones_that_the_release_lets_go_on(block, fate):
+    """The low run ends in 100: its reference is given back in 104.
+
+    Its stream has another head at once: the killed launch, or the next one. A choice of that head
+    begins in 105, and is given up in 107 for the urgent one, which was cancelled in 71.
+    """
+    script = Script().resident(30, 0, 50, 100).undecided().decide(41).launch(50, 0)
+    script.launch(60, 1, priority=3).at(70, needs_release=1).end(100, 0, fate)
+    saw = script.decide(114).decide(120).run(block, 130)
+    assert saw.cycles("release__valid") == [104]
+    assert saw.cycles("request__valid") == [37, 68, 110, 116]
+    assert saw.transfers("start", "stream") == {42: 0, 115: 1, 121: 0}
 
 
 def ended(block, script, fate, code=0, *, begun=50):

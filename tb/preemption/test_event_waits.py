@@ -154,21 +154,17 @@ def test_the_waits_of_the_recordings_are_kept(tmp_path, name, waits):
     assert f"{low}: {waits} event waits kept" in done.stderr
 
 
-@pytest.mark.deep
+@pytest.mark.thorough
 def test_the_rtl_keeps_the_waits_of_low_launches(trace, tmp_path, monkeypatch):
     file = tmp_path / "f.json"
-    few = ("--arrivals", 30, "--mode", "reset", "--mode", "yield", "--time-scale", "1/8")
+    few = ("--arrivals", 12, "--mode", "reset", "--mode", "yield")
     options = ("--urgent", URGENT, "--rtl", "--config", "tiny", *few, "--json", file)
-    found = {}
-    for events in ("keep", "ignore"):
-        done = preempt(trace, *options, "--events", events)
-        assert done.exit_code == 0, done.output
-        found[events] = figures = json.loads(file.read_text())
-        assert (figures["mismatches"], figures["law"]["violations"]) == (0, 0)
-        assert figures["law"]["checked"] > 10
-    assert found["keep"]["event_waits_kept"] > 0 < found["keep"]["event_waits_dropped"]
-    cycles = [[mode["cycles"] for mode in figures["modes"].values()] for figures in found.values()]
-    assert cycles[0] != cycles[1]
+    done = preempt(trace, *options)
+    assert done.exit_code == 0, done.output
+    figures = json.loads(file.read_text())
+    assert (figures["mismatches"], figures["law"]["violations"]) == (0, 0)
+    assert figures["law"]["checked"] > 5
+    assert figures["event_waits_kept"] > 0 < figures["event_waits_dropped"]
     # Neither side waits, and nobody but the check knows of the waits.
     monkeypatch.setattr(workload, "repeated_waits", lambda *given: RepeatedWaits())
     done = preempt(trace, *options)

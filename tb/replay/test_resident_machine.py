@@ -148,6 +148,13 @@ def test_groups_equal_the_cycle_model(policy, sms, seed):
     assert by_events(config, script)[:4] == by_cycles(config, script)[:4]
 
 
+def test_the_cycle_model_does_not_sleep_with_looks_in_its_pipes():
+    # A launch comes just when the scan has moved: looks at three SMs are on their way.
+    config = grouped("round_robin", 33, block_slots=1)
+    script = random_script(config, 6, launches=40)
+    assert by_events(config, script)[:4] == by_cycles(config, script)[:4]
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize("sms", [17, 18, 32, 33])
 @pytest.mark.parametrize("policy", ["round_robin", "freed_first"])

@@ -29,6 +29,7 @@ from warploom_spec import (
 )
 from warploom_spec.config import POLICIES
 from warploom_spec.packet import Field
+from warploom_spec.resident_limits import GROUP_SMS, LEAST_GROUP_SMS, sm_groups
 from warploom_spec.resident_packets import resident_block
 
 DEFAULT = PRESETS["default"]
@@ -253,6 +254,28 @@ IN_GROUPS = {
     "resident_error": 6,
 }
 SOFT_RESET_LIMIT = {"tiny": 1616, "default": 5376, "large": 52224}
+
+
+@pytest.mark.parametrize(
+    ("sms", "sizes"),
+    [(17, (9, 8)), (18, (9, 9)), (27, 3 * (9,)), (34, (12, 11, 11)), (132, 11 * (12,))],
+)
+def test_groups_are_of_equally_many_sms(sms: int, sizes: tuple[int, ...]) -> None:
+    groups = sm_groups(sms)
+    assert tuple(map(len, groups)) == sizes
+    # Neighbours are in different groups.
+    assert [groups[n % len(sizes)][n // len(sizes)] for n in range(sms)] == list(range(sms))
+
+
+def test_every_number_of_sms_has_its_groups() -> None:
+    for sms in range(17, 1025):
+        groups = sm_groups(sms)
+        sizes = {len(group) for group in groups}
+        assert sorted(sm for group in groups for sm in group) == list(range(sms))
+        assert min(sizes) >= LEAST_GROUP_SMS and max(sizes) <= GROUP_SMS
+        # Uneven only where no divisor is legal, and by one SM.
+        legal = [g for g in range(2, sms) if sms % g == 0 and 8 <= sms // g <= 16]
+        assert len(sizes) == 1 if legal else max(sizes) - min(sizes) == 1
 
 
 @pytest.mark.parametrize("name", PRESETS)

@@ -25,6 +25,7 @@ from warploom.launch.queue_events import QueueEvents
 from warploom.launch.record_queue import RecordQueue
 from warploom.launch.record_writer import RecordWriter
 from warploom.launch.run_times import RunTimes
+from warploom.launch.ticket_search import TicketSearch
 from warploom.sm_side.index_read_arbiter import IndexReadArbiter
 from warploom_dev.formal.properties import (
     config_filter,
@@ -174,9 +175,9 @@ REPLAYED = {
 #: before it. ``late_end``: a time-out is found while an END is served. ``lost_look``: a LOOK at a
 #: head in preparation is not repeated. ``plan``: the plan of the head before is read. ``link``: the
 #: last pair is written with the link. ``twice``: the inbox is served twice. ``look``: a look that
-#: is set while a round begins is lost. ``ticket``: a ticket is found when its record was made.
-#: ``final``: a run that failed is not final. ``hold``: nobody is low. ``wait``: a begun launch of
-#: mode `wait` is held.
+#: is set while a round begins is lost. ``ticket``, ``ticket_read``: a ticket is found that has its
+#: record since a cycle, since two. ``final``: a run that failed is not final. ``hold``: nobody is
+#: low. ``wait``: a begun launch of mode `wait` is held.
 KERNEL_QUEUE = {
     "second_preempt": Change(PendingPreempt, "elaborate", "m.If(self.made)", "m.If(self.picked)"),
     "inbox": Change(LaunchInbox, "elaborate", "& ~ports.full & ~known", "& ~known"),
@@ -196,7 +197,8 @@ KERNEL_QUEUE = {
         "(asks & ~begins.replicate(streams)) | self.sets",
         "(asks | self.sets) & ~begins.replicate(streams)",
     ),
-    "ticket": Change(RecordWriter, "_facts", "& in_use & in_use_then[1]", "& in_use_then[1]"),
+    "ticket": Change(TicketSearch, "elaborate", "self.matches & ~gone", "self.matches"),
+    "ticket_read": Change(RecordWriter, "_facts", "in_use.all()", "in_use[1]"),
     "final": Change(QueueEvents, "_end", "(ports.fate != Fate.KILLED)", "0"),
     "hold": Change(Preemption, "elaborate", "ports.priorities[s] < top", "0"),
     "wait": Change(Preemption, "elaborate", "~(waits & self.begun)", "1"),

@@ -105,7 +105,8 @@ class BlockDispatcher:
         config, amounts, times = self._config, Amounts(self._config), self._times
         self._cycle = 0
         self._outputs: dict[str, int | None] | None = None
-        self._asleep = False
+        # Cycles in a row in which nothing changed.
+        self._settled = 0
         self._enabled = 0
         self._maker = LaunchMaker(config, amounts, self._first_number)
         self._books = Books(config, amounts)
@@ -160,13 +161,16 @@ class BlockDispatcher:
 
     def tick(self, inputs: Mapping[str, int]) -> None:
         """Advance by one clock edge."""
-        if self._asleep and not self._something_comes(inputs):
-            self._cycle += 1
-            return
+        # The pipes still have looks from before it was settled: so many cycles it stays awake.
+        if self._settled > self._times.lands:
+            if not self._something_comes(inputs):
+                self._cycle += 1
+                return
+            self._settled = 0
         self._outputs = None
         self._step(inputs)
         self._cycle += 1
-        self._asleep = self._is_settled()
+        self._settled = self._settled + 1 if self._is_settled() else 0
         if inputs["restart"]:
             # The page does not say whether a loss in this very cycle is kept: it is.
             self._begin(self._lost_sms.lost)

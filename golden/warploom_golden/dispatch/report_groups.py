@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from warploom_golden.dispatch.bits import first_from
 from warploom_golden.dispatch.returns import BooksTurn, ReportPorts
 from warploom_spec.config import Config
-from warploom_spec.resident_limits import GROUP_SMS
+from warploom_spec.resident_limits import sm_groups
 
 
 class _Group:
@@ -18,17 +18,22 @@ class _Group:
     held_before : bool
         Whether one was held in the cycle before.
     pointer : int
-        The first SM whose report it takes.
+        The first of its places whose report it takes.
+
+    Parameters
+    ----------
+    sms : range
+        Its SMs.
     """
 
-    def __init__(self, first: int):
-        self.first = self.pointer = first
+    def __init__(self, sms: range):
+        self.sms, self.pointer = sms, 0
         self.turn: BooksTurn | None = None
         self.held_before = False
 
     @property
     def settled(self) -> bool:
-        return self.turn is None and not self.held_before and self.pointer == self.first
+        return self.turn is None and not self.held_before and self.pointer == 0
 
 
 class GroupedReportPorts(ReportPorts):
@@ -42,8 +47,9 @@ class GroupedReportPorts(ReportPorts):
 
     def __init__(self, config: Config):
         super().__init__(config)
-        self._groups = [_Group(first) for first in range(0, config.sms, GROUP_SMS)]
+        self._groups = [_Group(sms) for sms in sm_groups(config.sms)]
         self._group = 0
+        self._group_of = {sm: n for n, group in enumerate(self._groups) for sm in group.sms}
 
     @property
     def settled(self) -> bool:
@@ -62,7 +68,7 @@ class GroupedReportPorts(ReportPorts):
 
     def turn(self, sm: int) -> BooksTurn:
         """Return the turn at the books of the report that an SM's group holds."""
-        turn = self._groups[sm // GROUP_SMS].turn
+        turn = self._groups[self._group_of[sm]].turn
         assert turn is not None
         return turn
 
@@ -70,7 +76,7 @@ class GroupedReportPorts(ReportPorts):
         """Hold what transfers, at the ports and behind them."""
         moved = [self._moves(group) for group in self._groups]
         if granted is not None:
-            number = granted // GROUP_SMS
+            number = self._group_of[granted]
             self._groups[number].turn = None
             self._group = (number + 1) % len(self._groups)
         self._take(inputs, sum(1 << turn.sm for turn in moved if turn is not None), booting)
@@ -83,9 +89,9 @@ class GroupedReportPorts(ReportPorts):
         held_before, group.held_before = group.held_before, group.turn is not None
         if held_before or group.turn is not None:
             return None
-        for sm in range(group.pointer, min(group.first + GROUP_SMS, len(self._held))):
+        for place, sm in enumerate(group.sms[group.pointer :], group.pointer):
             if self._waiting >> sm & 1:
-                group.pointer = sm + 1
+                group.pointer = place + 1
                 return super().turn(sm)
-        group.pointer = group.first
+        group.pointer = 0
         return None

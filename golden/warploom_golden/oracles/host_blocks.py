@@ -85,11 +85,22 @@ class Launch:
 
 @dataclass(eq=False)
 class HeldBlock:
-    """A block in a slot, from its offer until its report."""
+    """A block in a slot, from its offer until its report.
+
+    ``early`` is the status of a report that came so shortly before the offer that the dispatcher
+    may have taken it for the block's own (BlockDispatcher, rules 25 and 26); None: there was none.
+    """
 
     launch: Launch
     stream: int
+    early: BlockStatus | None = None
     ended: bool = False
+
+    def end(self, status: BlockStatus, killed: bool) -> None:
+        """Enter the block's report."""
+        self.ended = True
+        self.launch.states[State.OPEN] -= 1
+        self.launch.states[reported_state(status, killed)] += 1
 
 
 class HostBlocks:
@@ -163,6 +174,8 @@ class HostBlocks:
         self._given: set[int] = set()
         self._shown: list[int] = []
         self._slots: list[dict[int, HeldBlock]] = [{} for _ in range(self._config.sms)]
+        #: Cycle and status of the last report of a slot that held no block.
+        self._strays: dict[tuple[int, int], tuple[int, BlockStatus]] = {}
         #: Whether a doorbell's address was taken after the last address of CONTROL.
         self._rings = False
         #: Count of read addresses taken when the last soft reset began, and the one of the read
@@ -298,6 +311,9 @@ class HostBlocks:
         """Return what is wrong with a record, or an empty string."""
         if launch is None:
             return "none of its blocks was offered" if fate is FinalFate.FINISHED else ""
+        for block in (block for slots in self._slots for block in slots.values()):
+            if block.launch is launch:
+                self._end_early(block)
         whole = launch.whole
         out = launch.states[State.OPEN]
         if code == ErrorCode.SM_LOST:
@@ -335,12 +351,27 @@ class HostBlocks:
         number, want = fields["block_number"], launch.number_of(block)
         self._demand(number == want, f"{who}: block_number {number}, want {want}")
         before = self._slots[n].get(slot)
+        if before:
+            self._end_early(before)
         self._demand(before is None or before.ended, f"{who}: the slot is held")
         launch.offered += 1
         launch.states[State.OPEN] += 1
         self._counts["host ledger: blocks"] += 1
-        self._slots[n][slot] = HeldBlock(launch, fields["stream"])
+        self._slots[n][slot] = HeldBlock(launch, fields["stream"], self._early(n, slot))
         self._check_room(n)
+
+    def _early(self, n: int, slot: int) -> BlockStatus | None:
+        """Return the status of a report whose books may be written when a block of now runs.
+
+        That is four cycles after the report, or later behind others; a block runs from 3 on.
+        """
+        cycle, status = self._strays.get((n, slot), (self._now, None))
+        return status if self._now - cycle <= 1 + 2 * self._config.sms else None
+
+    def _end_early(self, block: HeldBlock) -> None:
+        """End a block that is over although no report came since its offer, if one came before."""
+        if not block.ended and block.early is not None:
+            block.end(block.early, killed=False)
 
     def _begin_again(self, launch: Launch, stream: int, block: tuple[int, int, int]) -> None:
         """Let a launch that was killed begin anew: none does, here."""
@@ -396,21 +427,19 @@ class HostBlocks:
 
     def _check_room(self, n: int) -> None:
         """Check that an SM has the resources that its blocks take."""
-        needs = [t.launch.need for t in self._slots[n].values() if not t.ended and t.launch.need]
+        held = [t for t in self._slots[n].values() if not t.ended and t.early is None]
+        needs = [block.launch.need for block in held if block.launch.need]
         used = [sum(one) for one in zip(*needs, strict=True)]
         fits = all(have <= size for have, size in zip(used, self._sizes, strict=False))
         self._demand(fits, f"SM {n}: over-committed, {used} of {self._sizes}")
 
     def _see_report(self, n: int, payload: int, kill: int) -> None:
         fields = self._report.unpack(payload)
-        block = self._slots[n].get(fields["slot"])
+        block, status = self._slots[n].get(fields["slot"]), BlockStatus.of(fields["status"])
         if block is None or block.ended:
+            self._strays[n, fields["slot"]] = self._now, status
             return
-        block.ended = True
-        killed = bool(kill >> block.stream & 1)
-        state = reported_state(BlockStatus.of(fields["status"]), killed)
-        block.launch.states[State.OPEN] -= 1
-        block.launch.states[state] += 1
+        block.end(status, killed=bool(kill >> block.stream & 1))
 
     def _see_kill(self, kill: int) -> None:
         if not kill:

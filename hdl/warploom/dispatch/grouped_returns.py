@@ -8,9 +8,7 @@ from warploom.dispatch.policies._rotating import first_ahead, rotating
 from warploom.dispatch.returns import Returns
 from warploom.lib.bits import number_of
 from warploom.lib.pipes import held
-from warploom_spec.resident_limits import GROUP_SMS
-
-_NUMBER_BITS = (GROUP_SMS - 1).bit_length()
+from warploom_spec.resident_limits import sm_groups
 
 
 def _one_of(choice: Value, words: list[Any]) -> Value:
@@ -34,22 +32,22 @@ class GroupedReturns(Returns):
         """Build the block."""
         del platform
         m = Module()
-        groups = -(-len(self.report) // GROUP_SMS)
+        sms_of = sm_groups(len(self.report))
+        groups = len(sms_of)
         holds, grant = Signal(groups, name="holds"), Signal(groups, name="grant")
-        bodies = [self._group(m, group, holds[group], grant[group]) for group in range(groups)]
+        bodies = [self._group(m, n, sms_of[n], holds[n], grant[n]) for n in range(groups)]
         found = rotating(m, "group", holds, self.granted)
         body = _one_of(grant, bodies)
         m.d.comb += [
             self.granted.eq(holds.any() & ~self.steal),
             grant.eq(found & (~self.steal).replicate(groups)),
-            self.sm.eq(Cat(body[:_NUMBER_BITS], number_of(grant))),
-            Value.cast(self.body).eq(body[_NUMBER_BITS:]),
+            Cat(self.sm, Value.cast(self.body)).eq(body),
         ]
         return m
 
-    def _group(self, m: Module, group: int, holds: Value, granted: Value) -> Signal:
-        """Take a group's reports, one in three cycles; return the one that it holds, and its SM."""
-        ports = self.report[group * GROUP_SMS : (group + 1) * GROUP_SMS]
+    def _group(self, m: Module, group: int, sms: range, holds: Value, granted: Value) -> Signal:
+        """Take a group's reports, one in three cycles; return the SM and report that it holds."""
+        ports = [self.report[n] for n in sms]
         waits, rests = (Signal(len(ports), name=f"{name}_{group}") for name in ("waits", "rests"))
         words = [
             Signal(len(Value.cast(self.body)), name=f"report_{group}_{n}", reset_less=True)
@@ -57,16 +55,15 @@ class GroupedReturns(Returns):
         ]
         takes = ~holds & ~held(m, f"held_before_{group}", holds, clear=C(0, 1))
         first, found = first_ahead(m, f"report_{group}", waits, takes)
-        number = number_of(first) if len(ports) > 1 else C(0, 1)
-        body = Signal(_NUMBER_BITS + len(words[0]), name=f"body_{group}", reset_less=True)
+        body = Signal(len(self.sm) + len(words[0]), name=f"body_{group}", reset_less=True)
         m.d.sync += [
             holds.eq((takes & found) | (holds & ~granted)),
             rests.eq(first & takes.replicate(len(ports))),
         ]
         with m.If(takes):
             m.d.sync += [
-                body[:_NUMBER_BITS].eq(number),
-                body[_NUMBER_BITS:].eq(_one_of(first, words)),
+                body[: len(self.sm)].eq(number_of(first, sms)),
+                body[len(self.sm) :].eq(_one_of(first, words)),
             ]
         for n, port in enumerate(ports):
             m.d.comb += port.ready.eq(~(waits[n] | rests[n]))

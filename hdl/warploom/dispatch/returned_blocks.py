@@ -94,7 +94,7 @@ class ReturnedBlocks(wiring.Component):
             self.returned.eq(of_stream & back.returns.replicate(streams)),
             self.emptied.eq(back.returns & precedes(count, placed.now(back.stream))),
             not_asked.eq(
-                (status == BlockStatus.KILLED) & ~back.swept & ~(self.kill & of_stream).any()
+                (status == BlockStatus.KILLED) & ~back.swept & ~self.kill.bit_select(back.stream, 1)
             ),
             self.bad.eq((status != BlockStatus.OK) | back.swept),
             self.faults.eq(self.returned & (status[0] | not_asked | back.swept).replicate(streams)),
@@ -116,9 +116,12 @@ class ReturnedBlocks(wiring.Component):
             any_.eq(lost | silent | asked),
             refused.ready.eq(~any_),
         ]
+        # Fields mean nothing while `valid` is 0: where no swap is refused they need not wait for
+        # `any`, which comes late.
+        own = any_ if self._config.has_order_table else C(1, 1)
         m.d.sync += [
             error.valid.eq(any_ | refused.valid),
-            error.argument.eq(Mux(any_, back.sm, refused.payload.argument)),
+            error.argument.eq(Mux(own, back.sm, refused.payload.argument)),
             error.code.eq(
                 Mux(
                     lost,
@@ -126,7 +129,7 @@ class ReturnedBlocks(wiring.Component):
                     Mux(
                         silent,
                         int(ErrorCode.REPORT_NOT_RUNNING),
-                        Mux(asked, int(ErrorCode.KILL_NOT_ASKED), refused.payload.code),
+                        Mux(own, int(ErrorCode.KILL_NOT_ASKED), refused.payload.code),
                     ),
                 )
             ),

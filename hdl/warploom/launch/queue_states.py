@@ -6,8 +6,8 @@ from amaranth.lib.wiring import In, Out
 
 from warploom_spec import Config
 
-#: Cycles after a release until a cancelled head is tried again: longer than `needs_release` and the
-#: cancel it leads to can be late.
+#: Cycles behind a release in which `tried` is cleared, too: longer than a cancel that did not know
+#: of the release can be late.
 _AGAIN = 6
 
 
@@ -85,6 +85,8 @@ class QueueStates(wiring.Component):
         passes = at(self.passes)
         frees = Signal(_AGAIN)
         m.d.sync += frees.eq(frees << 1 | self.frees)
+        again = Signal(name="again")
+        m.d.comb += again.eq(self.frees | frees.any())
         m.d.sync += [
             self.ready.eq(
                 ((self.ready | self.returns) & ~at(self.clears_ready) & ~self.enters)
@@ -93,7 +95,7 @@ class QueueStates(wiring.Component):
             self.live.eq((self.live & ~at(self.clears_live)) | at(self.sets_live)),
             self.resident.eq((self.resident & ~at(self.ends)) | self.starts),
             self.stuck.eq((self.stuck & ~passes & ~self.starts) | self.returns),
-            self.tried.eq((self.tried & ~passes & ~frees[-1].replicate(streams)) | self.returns),
+            self.tried.eq((self.tried & ~passes & ~again.replicate(streams)) | self.returns),
         ]
         for s in range(streams):
             with m.If(self.accepts & self.chosen[s]):

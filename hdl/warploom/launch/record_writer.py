@@ -66,7 +66,7 @@ class RecordWriter(wiring.Component):
                 # A PREEMPT is accepted; what became of its launches.
                 "preempts": In(1),
                 "counts": In(counts).array(len(COUNTS)),
-                # The search: an entry, and two cycles later what is found.
+                # The search: an entry, and two cycles later what was found in the cycle before.
                 "number": In(entry),
                 "wanted": In(layouts.TICKET_BITS),
                 "matches": Out(1),
@@ -129,11 +129,11 @@ class RecordWriter(wiring.Component):
             Mux(ports.boot, ports.boot_entry, Mux(ports.accepts, ports.entry, ports.head.entry)),
             ports.accepts,
         )
-        # The entry was in use when its ticket was read, and is so now: no other launch has it.
-        in_use, in_use_then = used.now(ports.number), Signal(2, name="in_use_then")
-        m.d.sync += in_use_then.eq(Cat(in_use, in_use_then[0]))
+        # The entry was in use when its ticket was read, and a cycle later: no other launch has it.
+        in_use = Signal(2, name="in_use")
+        m.d.sync += in_use.eq(Cat(used.now(ports.number), in_use[0]))
         m.d.comb += [
-            ports.matches.eq((fact[:32] == ports.wanted) & in_use & in_use_then[1]),
+            ports.matches.eq((fact[:32] == ports.wanted) & in_use.all()),
             ports.found_stream.eq(fact[32:]),
         ]
         return fact

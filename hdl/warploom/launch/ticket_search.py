@@ -51,7 +51,8 @@ class TicketSearch(wiring.Component):
                 "answer": Out(queue_packets.queue_code(config).layout()),
                 # A record is written: the tickets' memory is taken.
                 "writer_busy": In(1),
-                # Which entry's ticket is read; two cycles later: it matches, and its stream.
+                # Which entry's ticket is read. Two cycles later: it matches, but for a launch that
+                # ended in the cycle before; its stream.
                 "reads": Out(1),
                 "number": Out(entry),
                 "matches": In(1),
@@ -82,6 +83,7 @@ class TicketSearch(wiring.Component):
             Signal(name=name) for name in ("asks", "waits", "compares", "unknown", "served")
         )
         under_way = Signal()
+        gone, match = Signal(name="gone"), Signal(name="match")
         lost = ports.lost if self._has_loops else Signal(name="lost")
         last_one = Signal()
         m.d.comb += [
@@ -89,18 +91,20 @@ class TicketSearch(wiring.Component):
             self.idle.eq(~under_way),
             self.reads.eq(reads & ~self.writer_busy),
             last_one.eq(self.number == self._entries - 1),
+            gone.eq(self.gave & (self.given == self.number)),
             lost.eq(self.hit & self.gave & (self.given == self.entry)),
+            match.eq(self.matches & ~gone),
             abort.ready.eq(self.last | unknown),
         ]
         m.d.sync += [
             reads.eq(
                 (~under_way & abort.valid)
                 | (reads & self.writer_busy)
-                | (compares & ~self.matches & ~last_one)
+                | (compares & ~match & ~last_one)
             ),
             waits.eq(self.reads),
             compares.eq(waits),
-            unknown.eq((compares & ~self.matches & last_one) | lost),
+            unknown.eq((compares & ~match & last_one) | lost),
             answer.valid.eq(abort.ready),
             answer.code.eq(0),
             served.eq((served | self.picked) & ~self.last),
@@ -109,11 +113,11 @@ class TicketSearch(wiring.Component):
             m.d.sync += answer.code.eq(QueueCode.TICKET_UNKNOWN)
         with m.If(~under_way):
             m.d.sync += self.number.eq(0)
-        with m.Elif(compares & ~self.matches):
+        with m.Elif(compares):
             m.d.sync += self.number.eq(self.number + 1)
         with m.If(compares):
             m.d.sync += [self.entry.eq(self.number), self.stream.eq(self.found_stream)]
-        with m.If(compares & self.matches):
+        with m.If(compares & match):
             m.d.sync += self.hit.eq(1)
         with m.Elif(self.picked | lost):
             m.d.sync += self.hit.eq(0)

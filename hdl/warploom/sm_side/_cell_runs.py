@@ -63,11 +63,14 @@ class CellRuns(wiring.Component):
         nothing = self.size == 0
         # The lowest bit alone: adding 1 to the inverse carries up to it.
         lowest = starts & (~starts + 1)[: len(starts)]
+        # A signal, since each of its bits is read: an expression would be made anew for each.
+        first = Signal.like(self.run, name="first_cell")
         m.d.comb += [
             self.busy.eq(steps.any()),
             self.found.eq(starts.any() | nothing),
             self.run.eq(run),
-            self.first.eq(_number(run & ~(run << 1))),
+            first.eq(run & ~(run << 1)),
+            self.first.eq(_number(first)),
         ]
         m.d.sync += taken.eq((taken | Mux(self.take, run, 0)) & ~self.freed)
         with m.If(self.look | self.choose):

@@ -19,7 +19,7 @@ def drawn(cell: Any) -> int:
 
 
 # The kernel's libraries warn of their own future.
-@pytest.mark.thorough
+@pytest.mark.deep
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::RuntimeWarning")
 def test_the_notebook_gives_the_figures_that_it_shows() -> None:
     shown = nbformat.read(NOTEBOOK, 4)

@@ -1,5 +1,6 @@
 """The page of a comparison read back: its figures are the event model's, and parts add up."""
 
+import math
 import random
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -49,9 +50,9 @@ class Written(NamedTuple):
     trace: Path
 
     def over_seeds(self, part: Callable[[Anatomy], int]) -> str:
-        """Return the mean difference of two seeds; t is 12.706 with one degree of freedom."""
+        """Return the mean difference of two seeds: with one degree of freedom t is a tangent."""
         one, other = (part(b) - part(a) for a, b in zip(*self.by_seed, strict=True))
-        half = 12.7062 * abs(one - other) / 2
+        half = math.tan(0.475 * math.pi) * abs(one - other) / 2
         return f"{(one + other) / 2:+,.0f} +/-{half:,.0f}"
 
 

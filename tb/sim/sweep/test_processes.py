@@ -128,7 +128,7 @@ def test_a_worker_that_is_killed_half_way(tmp_path: Path, trace: Path, started: 
     assert_each_run_once(tmp_path, trace)
 
 
-@pytest.mark.thorough
+@pytest.mark.deep
 def test_a_comparison_that_is_killed_goes_on(tmp_path: Path, trace: Path, started: Start) -> None:
     """Its workers end with it, and the same command runs what is missing."""
     command = [*words(trace), "--workers", 2]

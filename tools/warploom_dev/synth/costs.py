@@ -35,7 +35,9 @@ PAGES: Final = {
         "index/index_memory": ("IndexMemory",),
         "index/index_packer": ("IndexPacker", "IndexUnpacker"),
         "launch/launch_check": ("LaunchCheck",),
-        "launch/launch_path": ("LaunchPath",),
+        "launch/launch_path": ("LaunchPath", "KernelQueue"),
+        "launch/record_queue": ("RecordQueue",),
+        "host/mailbox": ("Mailbox",),
         "host/front_end": (FRONT_END,),
     }.items()
 }

@@ -38,6 +38,8 @@ MEMORIES: Final = {
     "IndexMemory": ("",),
     "IndexGenerator+IndexMemory": ("memory",),
     "BlockDispatcher": ("",),
+    "KernelQueue": ("",),
+    "RecordQueue": ("",),
     "LaunchPath": ("memory", *_QUEUE_MEMORIES, *_DISPATCHER_MEMORIES),
     "FrontEnd": ("memory", *_QUEUE_MEMORIES, *_DISPATCHER_MEMORIES),
 }

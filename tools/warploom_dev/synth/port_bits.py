@@ -17,6 +17,9 @@ from warploom_spec.resident_packets import record_word, resident_block, resident
 from warploom_spec.resources import RESOURCES
 from warploom_spec.timing import timing
 
+#: RecordQueue's ports that are LaunchPath's, too, beside `pop` and `record`.
+_OLDEST: Final = ("oldest", "records")
+
 #: Port -> bits; a stream's valid and ready are counted with it.
 Ports = dict[str, int]
 Layout = Callable[[Config], Packet]
@@ -140,6 +143,59 @@ def _resident_sms(config: Config) -> Ports:
     }
 
 
+def _kernel_queue(config: Config) -> Ports:
+    packets, streams = resident_packets, 1 << config.stream_bits
+    levels = ("hold", "stop", "begun", "busy", "open", "yields")
+    ones = ("pace", "records_left", "no_sm", "record_taken", "soft_reset_active", "restart", "idle")
+    indices = {
+        **_streams(config, request=layouts.index_config, decision=layouts.index_decision),
+        **dict.fromkeys(("needs_release", "cancel", "made"), 1),
+        "release": config.entry_bits + 2,
+    }
+    return {
+        **_streams(
+            config,
+            checked=packets.resident_launch,
+            start=packets.resident_start,
+            ended=packets.resident_end,
+            command=resident_command,
+            abort=queue_packets.launch_abort,
+        ),
+        **_signals(config, sent=packets.resident_sent, words=layouts.launch_words),
+        **_queue_pulses(config),
+        **dict.fromkeys(levels, streams),
+        **dict.fromkeys(("launch_timeout", "clock", "ended_first", "ended_cycles"), 32),
+        **dict.fromkeys(ones, 1),
+        **(indices if config.makes_indices else {}),
+        "clear_stream": config.stream_bits + 2,
+        "room": 1 << config.priority_bits,
+        "fetch": packets.resident_entry_bits(config),
+    }
+
+
+def _queue_pulses(config: Config) -> Ports:
+    """What KernelQueue tells, which LaunchPath hands on."""
+    packets = queue_packets
+    return _signals(
+        config,
+        answer=packets.queue_answer,
+        command_answer=packets.queue_code,
+        abort_answer=packets.queue_code,
+        killed=packets.queue_stream,
+        timeline=packets.timeline_step,
+        record=record_word,
+    )
+
+
+def _record_queue(config: Config) -> Ports:
+    return {
+        **_signals(config, record=record_word),
+        "oldest": queue_packets.final_record_words(config).layout().size,
+        "records": config.records.bit_length(),
+        **dict.fromkeys(("pop", "record_taken"), 1),
+    }
+
+
 def _launch_path(config: Config) -> Ports:
     packets = queue_packets
     indices = {
@@ -156,15 +212,7 @@ def _launch_path(config: Config) -> Ports:
             abort=packets.launch_abort,
             command=resident_command,
         ),
-        **_signals(
-            config,
-            answer=packets.queue_answer,
-            command_answer=packets.queue_code,
-            abort_answer=packets.queue_code,
-            killed=packets.queue_stream,
-            timeline=packets.timeline_step,
-            record=record_word,
-        ),
+        **_queue_pulses(config),
         **_resident_sms(config),
         **_error(config, "dispatch_"),
         **(indices if config.makes_indices else {}),
@@ -175,8 +223,39 @@ def _launch_path(config: Config) -> Ports:
         "room": 1 << config.priority_bits,
         "launch_timeout": 32,
         "clock": 64,
-        "oldest": packets.final_record_words(config).layout().size,
-        "records": config.records.bit_length(),
+        **{name: bits for name, bits in _record_queue(config).items() if name in _OLDEST},
+    }
+
+
+def _mailbox(config: Config) -> Ports:
+    units, packets = config.units, host_packets
+    each = {
+        "run": packets.unit_run,
+        "done": packets.unit_done,
+        "error": packets.unit_error,
+        "result": packets.unit_result,
+    }
+    ones = ("write_refused", "records_left", "clearing", "completed", "soft_reset_active")
+    return {
+        **_signals(
+            config,
+            write=packets.bus_write,
+            read=packets.bus_read,
+            answer=packets.bus_answer,
+            launch_answer=queue_packets.queue_answer,
+            command_answer=queue_packets.queue_code,
+            abort_answer=queue_packets.queue_code,
+        ),
+        **{name: units * layout(config).bits for name, layout in each.items()},
+        **dict.fromkeys(("missing", "unit_reset", "disconnected"), units),
+        **_streams(
+            config,
+            launch=queue_packets.queued_launch,
+            command=resident_command,
+            abort=queue_packets.launch_abort,
+        ),
+        **dict.fromkeys((*ones, "waiting"), 1),
+        "room": 1 << config.priority_bits,
     }
 
 
@@ -263,7 +342,10 @@ PORTS: Final[dict[str, Callable[[Config], Ports]]] = {
     "IncrementalScheduler": _incremental_scheduler,
     "GridWalker": _grid_walker,
     "BlockDispatcher": _block_dispatcher,
+    "KernelQueue": _kernel_queue,
+    "RecordQueue": _record_queue,
     "LaunchPath": _launch_path,
+    "Mailbox": _mailbox,
     "FrontEnd": _front_end,
     "ResourceRanges": _resource_ranges,
     "BlockToWarps": _block_to_warps,

@@ -126,10 +126,10 @@ def _whole(block: str, seeds: int, config: str = "default", device: str = USUAL_
 
 
 def _dispatchers() -> tuple[Target, ...]:
-    """Return the rows of the dispatcher: their area."""
+    """Return the rows of the dispatcher."""
     usual = _whole(DISPATCHER, 0)
     return (
-        usual,
+        dataclasses.replace(usual, seeds=1),
         dataclasses.replace(usual, reclaim="in_order"),
         *(dataclasses.replace(usual, policy=policy) for policy in ("least_loaded", "freed_first")),
         *(
@@ -144,11 +144,14 @@ def all_targets() -> tuple[Target, ...]:
     return (
         Target(block=INDEX, seeds=3),
         *_dispatchers(),
+        Target(block="KernelQueue", seeds=1),
+        Target(block="RecordQueue", seeds=1),
+        _whole("LaunchPath", 0),
+        Target(block="Mailbox"),
         _whole(FRONT_END, 0),
         _whole(FRONT_END, 0, config="tiny", device="25k"),
         Target(block=INDEX, config="tiny", seeds=1, by_wheel=True),
         Target(block=INDEX, config="large", seeds=1),
-        _whole("LaunchPath", 0),
         *(Target(block=name) for name in OTHERS),
         *(Target(block=name, seeds=3) for name in SM_SIDE),
         Target(block=BASELINE, seeds=1),

@@ -7,7 +7,7 @@ from warploom_golden.launch.queue_parts.rows import Flags, Launch
 
 #: Cycles from ``needs_release`` to the last one in which a decision counts.
 LATE_DECISION = 2
-#: A release or a finished generation clears ``tried`` so many cycles later (26).
+#: A release or a finished generation clears ``tried`` up to so many cycles later (26).
 TRIED_AGAIN = 6
 
 
@@ -122,6 +122,6 @@ class Preparation:
             ``release.valid`` or ``made`` is 1.
         """
         self._releases = self._releases << 1 | released
-        if self._releases >> TRIED_AGAIN & 1:
+        self._releases &= (1 << TRIED_AGAIN + 1) - 1
+        if self._releases:
             flags.tried = 0
-        self._releases &= (1 << TRIED_AGAIN) - 1

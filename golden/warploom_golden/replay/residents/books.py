@@ -11,7 +11,7 @@ from typing import Final
 
 from warploom_golden.replay.compiled import inlined, part
 from warploom_golden.replay.event_constants import LEAST_LOADED, NEVER, NONE, SLOTS, WARPS
-from warploom_golden.replay.residents.state import GROUP_BITS, RING, State
+from warploom_golden.replay.residents.state import RING, State
 
 _MASK: Final = RING - 1
 
@@ -115,7 +115,7 @@ def verdict(s: State, number: int, returns: int, cycle: int) -> None:
     sm.room = True
     s.rooms += 1
     if s.rules.grouped:
-        s.groups[number >> GROUP_BITS].rooms += 1
+        s.groups[s.sms[number].group].rooms += 1
         if s.shut:
             # Its group may choose it behind the gate.
             s.restless = max(s.restless, cycle + 2)
@@ -172,7 +172,7 @@ def lose_room(s: State, number: int) -> None:
         s.sms[number].room = False
         s.rooms -= 1
         if s.rules.grouped:
-            s.groups[number >> GROUP_BITS].rooms -= 1
+            s.groups[s.sms[number].group].rooms -= 1
 
 
 @part

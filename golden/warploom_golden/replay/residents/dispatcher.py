@@ -31,7 +31,7 @@ from warploom_golden.replay.residents.state import MOST_ROWS, State
 from warploom_golden.replay.sm_behaviour import SmBehaviour
 from warploom_spec import RESOURCES, Config, ErrorCode, Fate, LaunchDescriptor
 from warploom_spec.queue import Mode
-from warploom_spec.resident_limits import GROUP_SMS, in_groups
+from warploom_spec.resident_limits import in_groups, sm_groups
 
 #: Fate and code of an end, by its number.
 _FATES: Final = {
@@ -327,7 +327,10 @@ def _initial_state(config: Config, machine: Machine, sm: SmBehaviour) -> NDArray
     fields["ports_at"] = -NEVER
     groups = fields["groups"][0]
     groups["candidate"] = groups["holds"] = NONE
-    groups["pointer"] = groups["taker"] = [GROUP_SMS * n for n in range(len(groups))]
+    for number, members in enumerate(sm_groups(machine.sms)):
+        sms["group"][members] = number
+        groups["sms"][number] = len(members)
+        groups["members"][number, : len(members)] = members
     fields["alive"] = machine.sms
     return fields
 
@@ -337,7 +340,7 @@ def _set_rules(rules: Rules, config: Config, machine: Machine, rows: int) -> Non
     rules.policy = POLICY_NUMBERS[config.policy]
     rules.sms, rules.block_slots, rules.rows = machine.sms, machine.sizes[SLOTS], rows
     rules.grouped = in_groups(config)
-    rules.groups = -(-machine.sms // GROUP_SMS) if rules.grouped else 0
+    rules.groups = len(sm_groups(machine.sms)) if rules.grouped else 0
     for name, cycles in (_GROUP_STAGES if rules.grouped else _STAGES).items():
         setattr(rules, name, cycles)
     rules.known_after += int(rules.policy != FREED_FIRST)

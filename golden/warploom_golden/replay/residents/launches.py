@@ -93,8 +93,8 @@ class Log:
         At ``start``.
     killed : list of Killed
         At ``killed``.
-    cancels : list of int
-        Cycles of ``cancel``: a head's configuration is taken back.
+    cancels : list of (int, int)
+        Cycle of ``cancel``, and the stream whose head's configuration is taken back.
     timeline : list of Step
         At ``timeline``.
     lookups : list of Lookup
@@ -113,7 +113,7 @@ class Log:
     aborts: list[Code] = field(default_factory=list)
     starts: list[Start] = field(default_factory=list)
     killed: list[Killed] = field(default_factory=list)
-    cancels: list[int] = field(default_factory=list)
+    cancels: list[tuple[int, int]] = field(default_factory=list)
     timeline: list[Step] = field(default_factory=list)
     lookups: list[Lookup] = field(default_factory=list)
     words: list[Word] = field(default_factory=list)

@@ -327,8 +327,8 @@ class ResidentPath:
             self._stay_awake(cycle)
         inputs["needs_release"] = int(indices.needs_release(cycle))
         inputs["made"] = int(indices.made(cycle))
-        if queue.cancels:
-            self.log.cancels.append(cycle)
+        if queue.cancels and queue.preparing is not None:
+            self.log.cancels.append((cycle, queue.preparing.stream))
             indices.cancel(cycle)
         if queue.requested is not None:
             inputs["request__ready"] = 1

@@ -27,7 +27,7 @@ from warploom_golden.replay.residents.stand_ins import (
     report,
     reporting,
 )
-from warploom_golden.replay.residents.state import GROUP_BITS, RING, State
+from warploom_golden.replay.residents.state import RING, State
 
 #: Kinds of turns at the books.
 REPORT: Final = 0
@@ -262,7 +262,7 @@ def receive(s: State, reports: Integers, cycle: int) -> None:
             sm.ready_at = NEVER
             s.waiting += 1
             if s.rules.grouped:
-                s.groups[number >> GROUP_BITS].waiting += 1
+                s.groups[s.sms[number].group].waiting += 1
             enter_key(s.calendar, s.rules.sms, number, NEVER << SM_BITS | number)
         number = reporting(s, cycle)
 

@@ -6,19 +6,7 @@ Follows ``docs/dispatch/block_dispatcher.md``, rule 35. Compiled as a part of
 
 from warploom_golden.replay.compiled import inlined, part
 from warploom_golden.replay.event_constants import NONE
-from warploom_golden.replay.residents.state import GROUP_BITS, Group, State
-
-
-@inlined
-def first_of(number: int) -> int:
-    """Return the first SM of a group."""
-    return number << GROUP_BITS
-
-
-@inlined
-def past_last(s: State, number: int) -> int:
-    """Return the number past a group's last SM."""
-    return min(number + 1 << GROUP_BITS, s.rules.sms)
+from warploom_golden.replay.residents.state import Group, State
 
 
 @inlined
@@ -47,27 +35,28 @@ def move_candidates(s: State, picked: int, clears: bool, cycle: int) -> None:
     if clears:
         for number in range(s.rules.groups):
             s.groups[number].candidate = NONE
-            s.groups[number].pointer = first_of(number)
+            s.groups[number].pointer = 0
         return
     for number in range(s.rules.groups):
         group = s.groups[number]
         held = group.candidate
         if held in (NONE, picked) or s.sms[held].lost_at < cycle:
-            choose_anew(s, group, number, cycle)
+            choose_anew(s, group, cycle)
 
 
 @inlined
-def choose_anew(s: State, group: Group, number: int, cycle: int) -> None:
+def choose_anew(s: State, group: Group, cycle: int) -> None:
     """Let a group have another candidate, if another of its SMs has room."""
     before = group.candidate
     group.candidate = NONE
     if group.rooms > 0:
-        for sm in range(group.pointer, past_last(s, number)):
+        for place in range(group.pointer, group.sms):
+            sm = group.members[place]
             if s.sms[sm].room and sm != before and s.sms[sm].lost_at >= cycle:
                 group.candidate = sm
-                group.pointer = sm + 1
+                group.pointer = place + 1
                 return
-    group.pointer = first_of(number)
+    group.pointer = 0
 
 
 # --- reports -------------------------------------------------------------------------------------
@@ -76,12 +65,13 @@ def takes(s: State, number: int) -> int:
     """Return the SM whose report a group takes from its port, and go past it, or `NONE` (35 e)."""
     group = s.groups[number]
     if group.waiting > 0:
-        for sm in range(group.taker, past_last(s, number)):
+        for place in range(group.taker, group.sms):
+            sm: int = group.members[place]
             if s.sms[sm].held != NONE:
-                group.taker = sm + 1
+                group.taker = place + 1
                 group.waiting -= 1
                 return sm
-    group.taker = first_of(number)
+    group.taker = 0
     return NONE
 
 

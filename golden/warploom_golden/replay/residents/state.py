@@ -10,12 +10,11 @@ from warploom_golden.replay.event_constants import MOST_SLOTS, MOST_SMS
 from warploom_golden.replay.records import Amounts, Grid, Integers, Rows
 from warploom_golden.replay.residents.rules import Rules
 from warploom_spec import RESOURCES
-from warploom_spec.resident_limits import GROUP_SMS
+from warploom_spec.resident_limits import GROUP_SMS, LEAST_GROUP_SMS
 
 #: What the model's state has room for.
 MOST_ROWS: Final = 256
-#: SMs of a group by the power of two.
-GROUP_BITS: Final = GROUP_SMS.bit_length() - 1
+MOST_GROUPS: Final = MOST_SMS // LEAST_GROUP_SMS
 #: Cycles of which rings remember what happened: more than any pipe has stages.
 RING: Final = 16
 
@@ -99,6 +98,8 @@ class Sm:
 
     Attributes
     ----------
+    group : int
+        Its group, if SMs stand in groups.
     free : Amounts
         What it has left, all picks and all returns counted.
     fits, room, kept : bool
@@ -123,6 +124,7 @@ class Sm:
         With contention alone: killed blocks that were not reported yet.
     """
 
+    group: int
     free: Amounts
     fits: bool
     room: bool
@@ -148,18 +150,23 @@ class Group:
 
     Attributes
     ----------
+    sms, members : int, array
+        How many SMs it has, and which.
     rooms : int
-        How many of its SMs have room.
+        How many of them have room.
     candidate, pointer : int
-        The SM that may be picked, `NONE` without one; where it looks for the next one.
+        The SM that may be picked, `NONE` without one; the member from which on it looks for the
+        next one.
     waiting, taker : int
-        Reports at its ports; where it looks for the next one.
+        Reports at its ports; the member from which on it looks for the next one.
     holds, slot, since : int
         The SM whose report it holds, `NONE` without one; its slot; from which cycle on.
     held : bool
         Whether it held one in the cycle before.
     """
 
+    sms: int
+    members: Annotated[Integers, GROUP_SMS]
     rooms: int
     candidate: int
     pointer: int
@@ -373,7 +380,7 @@ class State:
     stall_offer: int
     rows: Annotated[Rows[Row], MOST_ROWS]
     sms: Annotated[Rows[Sm], MOST_SMS]
-    groups: Annotated[Rows[Group], MOST_SMS >> GROUP_BITS]
+    groups: Annotated[Rows[Group], MOST_GROUPS]
     slots: Annotated[Grid[Slot], MOST_SMS, MOST_SLOTS]
     due: Annotated[Integers, MOST_SMS, 2 * MOST_SLOTS]
     calendar: Annotated[Integers, 2 * MOST_SMS]

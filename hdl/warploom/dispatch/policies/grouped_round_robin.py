@@ -7,9 +7,7 @@ from warploom.dispatch.room import Room
 from warploom.lib.bits import number_of
 from warploom.lib.pipes import held
 from warploom_spec import Config
-from warploom_spec.resident_limits import GROUP_SMS
-
-_NUMBER_BITS = (GROUP_SMS - 1).bit_length()
+from warploom_spec.resident_limits import sm_groups
 
 
 class GroupedRoundRobin(Room):
@@ -22,7 +20,7 @@ class GroupedRoundRobin(Room):
 
     def __init__(self, config: Config) -> None:
         super().__init__(config)
-        groups = -(-config.sms // GROUP_SMS)
+        self._groups, groups = sm_groups(config.sms), len(sm_groups(config.sms))
         self._some, self._chosen = Signal(groups, name="some"), Signal(groups, name="chosen")
         self._numbers: list[Value] = []
 
@@ -34,25 +32,28 @@ class GroupedRoundRobin(Room):
     def choose(self, m: Module, room: Signal, out: Signal) -> Value:
         """Return the candidate of the first group that has one, from the pointer on."""
         del out
-        groups = len(self._some)
+        groups = len(self._groups)
         found = rotating(m, "group", self._some, self.picks)
         m.d.comb += self._chosen.eq(found & self.go.replicate(groups))
-        return Cat(*(self._candidate(m, group, room) for group in range(groups)))
+        picked = Signal(len(room), name="picked_of_groups")
+        for group, sms in enumerate(self._groups):
+            candidate = self._candidate(m, group, room)
+            m.d.comb += [picked[sm].eq(candidate[place]) for place, sm in enumerate(sms)]
+        return picked
 
     def _candidate(self, m: Module, group: int, room: Signal) -> Value:
         """Keep a group's candidate; return it where it is picked, one-hot."""
-        mine = slice(group * GROUP_SMS, (group + 1) * GROUP_SMS)
-        may, used = room[mine], self.used[mine]
+        sms = self._groups[group]
+        may, used = (Cat(bits[sm] for sm in sms) for bits in (room, self.used))
         candidate = Signal(len(may), name=f"candidate_{group}")
-        number = Signal(_NUMBER_BITS, name=f"number_{group}", reset_less=True)
+        number = Signal(range(len(room)), name=f"number_{group}", reset_less=True)
         chooses, some = Signal(name=f"chooses_{group}"), self._some[group]
         m.d.comb += chooses.eq(self._chosen[group] | ~(candidate & used).any())
         first, found = first_ahead(
             m, f"sm_{group}", may & used & ~candidate, chooses, restarts=self.clears
         )
         with m.If(chooses):
-            m.d.sync += [candidate.eq(first), some.eq(found)]
-            m.d.sync += number.eq(number_of(first) if len(may) > 1 else 0)
+            m.d.sync += [candidate.eq(first), some.eq(found), number.eq(number_of(first, sms))]
         with m.If(self.clears):
             m.d.sync += [candidate.eq(0), some.eq(0)]
         self._numbers.append(held(m, f"old_number_{group}", number))
@@ -61,7 +62,8 @@ class GroupedRoundRobin(Room):
     def number(self, m: Module) -> Value:
         """Return the number of the SM that was picked in the cycle before; 0 without one."""
         was_chosen = held(m, "was_chosen", self._chosen, clear=C(0, 1))
-        in_group: Value = C(0, _NUMBER_BITS)
+        width = len(self._numbers[0])
+        picked: Value = C(0, width)
         for group, number in enumerate(self._numbers):
-            in_group |= number & was_chosen[group].replicate(_NUMBER_BITS)
-        return Cat(in_group[:_NUMBER_BITS], number_of(was_chosen))
+            picked |= number & was_chosen[group].replicate(width)
+        return picked[:width]

@@ -31,10 +31,11 @@ _KEPT: Final[dict[str, dict[str, type[np.unsignedinteger]]]] = {
         "block_number": np.uint32,
     },
     "reports": {"cycle": np.uint64, "sm": np.uint16, "slot": np.uint8, "status": np.uint8},
+    "done": {"cycle": np.uint64},
     "warps": {"cycle": np.uint64, "last": np.uint8},
 }
 #: Kinds of which nothing is kept.
-_FORGOTTEN: Final = ("done", "words", "record_words")
+_FORGOTTEN: Final = ("words", "record_words")
 
 
 def write_inputs(folder: Path, workload: Workload, setting: Setting) -> dict[str, int]:

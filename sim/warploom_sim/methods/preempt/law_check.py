@@ -19,7 +19,7 @@ from warploom_sim.methods.preempt.port_figures import (
     signed,
 )
 from warploom_sim.methods.preempt.stream_law import StreamLaw
-from warploom_spec import RESOURCES, Config, LaunchDescriptor, capacities
+from warploom_spec import RESOURCES, Config, LaunchDescriptor, capacities, timing
 from warploom_spec.queue import Mode
 from warploom_spec.queue_packets import MAX_KILLS
 
@@ -74,8 +74,13 @@ class _Urgent:
     ----------
     ticket, accepted : int
         Its ticket, and the cycle of its acceptance.
+    started : int
+        The cycle of its start.
+    decided : int or None
+        The number of its index decision; None: nothing makes indices.
     held_up : bool
-        A configuration was taken back before its start. No port says whose: it may be its own.
+        Its own configuration was taken back before its start. One of another head counts for
+        nothing here, and neither does a cancel that came too late for its decision.
     since : int
         The cycle from which on lower launches make way: of a head that is held up its start.
     first, last, done : int
@@ -84,6 +89,8 @@ class _Urgent:
 
     ticket: int
     accepted: int
+    started: int
+    decided: int | None
     held_up: bool
     since: int
     first: int
@@ -118,7 +125,7 @@ class LawCheck:
     ):
         self._blocks, self._launches, self._config = blocks, launches, config
         self._law = law or StreamLaw(config)
-        kinds = ("sent", "decisions", "warps", "starts", "kills", "cancels")
+        kinds = ("sent", "decisions", "done", "warps", "starts", "kills", "cancels")
         self._tables = {kind: signed(tables[kind]) for kind in kinds}
         self._accepted = acceptances(signed(tables["ended"]))
         self._kills = Kills(tables)
@@ -147,19 +154,34 @@ class LawCheck:
         low, high = np.searchsorted(self._urgent_tickets, (ticket, ticket + 1))
         own = self._urgent_blocks[low:high]
         first, accepted = int(self._blocks.offer[own].min()), self._accepted[ticket]
-        start = self._start(self._launches[ticket - 1].stream, first)
-        since = int(self._tables["starts"]["cycle"][start])
-        low, high = np.searchsorted(self._tables["cancels"]["cycle"], (accepted, since))
-        held_up = bool(high > low)
+        stream = self._launches[ticket - 1].stream
+        started = int(self._tables["starts"]["cycle"][self._start(stream, first)])
+        decided = self._decision(started)
+        held_up = decided is not None and self._held_up(stream, accepted, decided)
         return _Urgent(
             ticket,
             accepted,
+            started,
+            decided,
             held_up,
-            since if held_up else accepted,
+            started if held_up else accepted,
             first,
             int(self._blocks.offer[own].max()),
             int(self._blocks.report[own].max()),
         )
+
+    def _decision(self, started: int) -> int | None:
+        """Return the number of the last index decision before a start: the launch's own."""
+        if not self._config.makes_indices:
+            return None
+        return int(np.searchsorted(self._tables["decisions"]["cycle"], started)) - 1
+
+    def _held_up(self, stream: int, accepted: int, decided: int) -> bool:
+        """Tell whether a stream's head was taken back, from a cycle on, before its decision."""
+        cancels = self._tables["cancels"]
+        last = self._tables["decisions"]["cycle"][decided] - timing(self._config).cancel_decision
+        low, high = np.searchsorted(cancels["cycle"], (accepted, last))
+        return bool((cancels["stream"][low:high] == stream).any())
 
     def _start(self, stream: int, until: int) -> int:
         """Return the number of the last start of a stream before a cycle."""
@@ -197,12 +219,13 @@ class LawCheck:
         """Each low run that may be killed, and has blocks out, is killed in time."""
         bound = urgent.since + self._law.kill
         kills = self._tables["kills"]
-        for ticket, run in self._out(urgent.since, bound):
+        for (ticket, run), offered in self._out(urgent.since, bound).items():
             if not self._may_kill(ticket, run):
                 continue
             own = kills["stream"] == self._launches[ticket - 1].stream
             rises = kills["cycle"][own]
-            nth = int(np.searchsorted(rises, urgent.since + 1))
+            # The first one behind a block of the run is the run's.
+            nth = int(np.searchsorted(rises, offered + 1))
             rise = int(rises[nth]) if nth < len(rises) else None
             if rise is None or rise > bound:
                 came = "did not come" if rise is None else f"came {rise - urgent.since} later"
@@ -213,12 +236,16 @@ class LawCheck:
             else:
                 verdict.note("kill", bound - rise)
 
-    def _out(self, accepted: int, bound: int) -> set[tuple[int, int]]:
-        """Return ticket and run of low blocks that were offered up to a cycle and are out after."""
+    def _out(self, accepted: int, bound: int) -> dict[tuple[int, int], int]:
+        """Return the low runs with a block that was offered up to a cycle and is out after.
+
+        By ticket and run; with the cycle of such a block's offer.
+        """
         near = self._offered(accepted - self._longest, accepted)
         own = near[(self._blocks.report[near] > bound) & ~self._is_urgent[near]]
-        rows = zip(self._blocks.ticket[own].tolist(), self._runs[own].tolist(), strict=True)
-        return set(rows)
+        columns = (self._blocks.ticket, self._runs, self._blocks.offer)
+        rows = zip(*(column[own].tolist() for column in columns), strict=True)
+        return {(ticket, run): offered for ticket, run, offered in rows}
 
     def _may_kill(self, ticket: int, run: int) -> bool:
         launch = self._launches[ticket - 1]
@@ -235,12 +262,12 @@ class LawCheck:
         if urgent.held_up:
             verdict.outside["held_up"] += 1
             return
-        decided = self._decision(urgent.first)
+        decided = urgent.decided
         if decided is not None and not self._tables["decisions"]["hit"][decided]:
             verdict.outside["index_miss"] += 1
             return
         verdict.checked += 1
-        terms = dict(self._terms(urgent, decided))
+        terms = dict(self._terms(urgent))
         name = max(terms, key=lambda term: terms[term])
         bound = terms[name]
         if urgent.first > bound:
@@ -254,22 +281,15 @@ class LawCheck:
         verdict.reached[name] += 1
         verdict.note(name, bound - urgent.first)
 
-    def _decision(self, offered: int) -> int | None:
-        """Return the number of the last index decision before an offer: the launch's own."""
-        if not self._config.makes_indices:
-            return None
-        start = int(np.searchsorted(self._tables["decisions"]["cycle"], offered)) - 1
-        return start
-
-    def _terms(self, urgent: _Urgent, decided: int | None) -> Iterator[tuple[str, int]]:
+    def _terms(self, urgent: _Urgent) -> Iterator[tuple[str, int]]:
         """Yield the last cycle that each term allows for the first offer."""
         law, accepted = self._law, urgent.accepted
         yield "idle_launch", accepted + law.idle_launch
-        starts = self._tables["starts"]
-        own = self._start(self._launches[urgent.ticket - 1].stream, urgent.first)
-        if own and (before := int(starts["cycle"][own - 1])) >= accepted:
+        starts = self._tables["starts"]["cycle"]
+        own = int(np.searchsorted(starts, urgent.started))
+        if own and (before := int(starts[own - 1])) >= accepted:
             yield "next_start", before + law.next_start
-        if decided is not None and (made := self._made(decided)) > accepted:
+        if urgent.decided is not None and (made := self._made(urgent.decided)) > accepted:
             yield "indices_made", made + law.indices_made
         during = self._offered(accepted, urgent.first - 1)
         last = int(self._blocks.offer[during].max(initial=accepted))
@@ -278,12 +298,18 @@ class LawCheck:
         yield "report_to_offer", self._first_room(urgent, last) + law.report_to_offer
 
     def _made(self, decided: int) -> int:
-        """Return the cycle in which the last warp of a hit's indices was written."""
+        """Return the cycle in which the last warp of a hit's indices was written.
+
+        Or that of the answer that had to leave before it was accepted, if that is later: so many
+        are outstanding at most.
+        """
         decisions, warps = self._tables["decisions"], self._tables["warps"]
+        left = decided - timing(self._config).done_depth
+        answered = int(self._tables["done"]["cycle"][left]) if left >= 0 else 0
         misses = np.flatnonzero(decisions["hit"][:decided] == 0)
         # Indices are written in the order of their misses.
         nth = np.flatnonzero(decisions["entry"][misses] == decisions["entry"][decided])[-1]
-        return int(warps["cycle"][warps["last"] == 1][nth])
+        return max(answered, int(warps["cycle"][warps["last"] == 1][nth]))
 
     def _need(self, ticket: int) -> Integers:
         launch = self._launches[ticket - 1]

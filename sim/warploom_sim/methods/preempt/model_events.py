@@ -18,7 +18,7 @@ _MORE: Final = {
     "sent": ("cycle", "urgent"),
     "pops": ("cycle", "ticket"),
     "levels": ("cycle", "hold", "stop"),
-    "cancels": ("cycle", "cancel"),
+    "cancels": ("cycle", "stream"),
 }
 
 
@@ -75,7 +75,7 @@ class ModelRun:
     def _take(self) -> dict[str, Table]:
         log = self._path.log
         rows: dict[str, Sequence[Any]] = {"sent": self._host.sent, "pops": self._host.pops}
-        rows |= {"levels": log.levels, "cancels": [(cycle, 1) for cycle in log.cancels]}
+        rows |= {"levels": log.levels, "cancels": log.cancels}
         tables = self._tables.take_lean() if self._lean else self._tables.take()
         return tables | {kind: columns(self._new(kind, rows[kind]), _MORE[kind]) for kind in _MORE}
 

@@ -1,17 +1,22 @@
 """The law of preemption: until when low blocks are placed, and an urgent launch is offered."""
 
 from dataclasses import dataclass
-from math import ceil
 from typing import ClassVar, Final
 
 from warploom_spec import Config, timing
-from warploom_spec.resident_limits import GROUP_SMS, in_groups
+from warploom_spec.resident_limits import in_groups, sm_groups
 
-#: From a start to that of the next head, its indices a hit: it enters preparation in the cycle of
-#: the start, asks in the next one, and starts in the one after its decision, all beside
-#: ``filter_lookup``. A head that is cancelled leaves preparation three cycles later.
+#: From the cycle in which a head enters preparation to its start, its indices a hit: it asks in the
+#: next cycle, and starts in the one after its decision, all beside ``filter_lookup``. The next head
+#: enters in the cycle of the start.
 _NEXT_START: Final = 3
-_CANCELLED: Final = 3
+#: From that cycle to the one in which another head may enter because this one is cancelled: it asks
+#: in the next cycle, and leaves three cycles after ``needs_release``.
+_CANCELLED: Final = 4
+#: Where nothing makes indices: a choice that began a cycle before the launch was known is given up.
+_CHOSEN_ANEW: Final = 2
+#: From a launch that is ready to its ``request``.
+_CHOICE: Final = 3
 #: From the end of indices to the start of the head that waits for them.
 _MADE_START: Final = 4
 
@@ -47,8 +52,26 @@ class StreamLaw:
 
     @property
     def scan(self) -> int:
-        """The scan's round over the SMs, at most."""
-        return self.config.sms
+        """A round over the SMs, at most: what a first offer comes later than on an idle machine.
+
+        There the scan stands at the first SM, so its verdict is there with the change. Else the
+        scan begins with the change: that verdict comes three cycles later, six in groups, and those
+        of the other SMs, a cycle each, behind it.
+        """
+        sms, begins = self.config.sms, 6 if in_groups(self.config) else 3
+        if self.config.policy == "least_loaded":
+            # It places nothing before the round is known.
+            return sms + begins + 1
+        if self.config.policy == "freed_first":
+            # Its queue's head may lack room. That is known with the round, and then the pointer
+            # goes over the table.
+            return 2 * sms + begins
+        return sms - 1 + begins
+
+    @property
+    def policy(self) -> int:
+        """What a policy takes at most to find the one SM that has room again."""
+        return {"least_loaded": 1, "freed_first": self.config.sms}.get(self.config.policy, 0)
 
     @property
     def last_low(self) -> int:
@@ -65,14 +88,16 @@ class StreamLaw:
 
     @property
     def idle_launch(self) -> int:
-        """A to the first offer, if an SM has room; another head may be cancelled before it."""
+        """A to the first offer, if an SM has room; another head may be cancelled before it.
+
+        That one enters preparation in the cycle in which this launch is ready, at the latest.
+        """
         latencies = timing(self.config)
-        way = latencies.queue_start
+        way = latencies.queue_start + _CHOSEN_ANEW
         if self.config.makes_indices:
-            way = latencies.queue_request + latencies.filter_lookup + 2
-            way += latencies.filter_lookup + _NEXT_START + _CANCELLED
-        # One more where the priority is not that of the head before.
-        return way + 1 + self.event + latencies.resident_first_offer + self.scan
+            way = latencies.queue_request - _CHOICE + _CANCELLED + latencies.needs_release
+            way += latencies.filter_lookup + _NEXT_START
+        return way + self.event + latencies.resident_first_offer + self.scan
 
     @property
     def next_start(self) -> int:
@@ -85,7 +110,8 @@ class StreamLaw:
     def indices_made(self) -> int:
         """Last warp of its indices written to the first offer, if an earlier launch has them made.
 
-        ConfigFilter accepts the configuration two cycles after the write.
+        ConfigFilter accepts the configuration two cycles after the write. Where it awaits that an
+        answer leaves (``done_depth``), it accepts it in the next cycle.
         """
         return _MADE_START + timing(self.config).resident_first_offer + self.scan
 
@@ -98,7 +124,7 @@ class StreamLaw:
     def report_to_offer(self) -> int:
         """The last report that makes room to the offer, in a turn of the reports."""
         latencies = timing(self.config)
-        return latencies.resident_returns + latencies.resident_offer + self.turn
+        return latencies.resident_returns + latencies.resident_offer + self.turn + self.policy
 
     @property
     def turn(self) -> int:
@@ -106,4 +132,5 @@ class StreamLaw:
         if not in_groups(self.config):
             return self.config.sms - 1
         # A group gives a report every third cycle, and one group is granted in a cycle.
-        return 3 * GROUP_SMS + ceil(self.config.sms / GROUP_SMS)
+        groups = sm_groups(self.config.sms)
+        return 3 * max(map(len, groups)) + len(groups)

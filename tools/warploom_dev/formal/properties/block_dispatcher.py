@@ -178,7 +178,7 @@ class _Blocks:
         b.m.d.comb += [seen.eq(given), told.eq(self.report)]
         changed: dict[str | None, list[Any]] = {
             "entry_unseen": [seen.entry.eq(0)],
-            "small": [seen.gx.eq(Mux(given.gx == 3, 2, given.gx))],
+            "large": [seen.gx.eq(Mux(given.gx == 1, 2, given.gx))],
             "mode_unseen": [seen.wait_mode.eq(0)],
             "light": [seen[name].eq(name == "warps") for name in CAPACITY],
             "status_unseen": [told.status.eq(int(BlockStatus.OK))],
@@ -200,8 +200,8 @@ class _Blocks:
 def bench(fault: str | None = None) -> FormalBench:
     """Return the bench; an SM reports a block once, after its offer, with any status.
 
-    Its own seeded bugs: the block sees every entry as 0 (``entry_unseen``), grids with two blocks
-    for three (``small``), no mode `wait` (``mode_unseen``), blocks of one warp that take nothing
+    Its own seeded bugs: the block sees every entry as 0 (``entry_unseen``), grids of two blocks
+    for one (``large``), no mode `wait` (``mode_unseen``), blocks of one warp that take nothing
     else (``light``), each report as `OK` (``status_unseen``), no hold (``hold_unseen``), each SM
     enabled (``enable_unseen``), a report in every cycle (``phantom_report``).
     """
@@ -281,7 +281,7 @@ def _state_blocks(blocks: _Blocks) -> None:
         "order",
         "the blocks of a launch are offered once each, the lowest first, with their numbers",
         ~offers | ((block.block_number == number) & (block.bx == number) & (number < size)),
-        fault="small",
+        fault="large",
         cover=(
             "the last one after a hold and another stream's block",
             offers & (number == 2) & Mux(block.stream[0], held[1], held[0]),

@@ -45,8 +45,8 @@ RECORDED: Final = timing(CONFIG).queue_record
 #: Cycles in which a launch that nothing keeps is not at `start`, at most.
 AGAIN: Final = 8
 #: Cycles that are searched: two starts of a stream, with what is before them.
-BOUND: Final = 40
-#: Likewise of what comes with a launch's first start.
+BOUND: Final = 33
+#: Likewise of what comes with a launch's first start, or with its stream's second one.
 STARTED: Final = 30
 #: Seeded bugs in the block's source. ``still_ready``: a head that is prepared stays ready.
 #: ``newest_first``: each accepted launch is its stream's head. ``twice``: a finished run starts
@@ -149,7 +149,7 @@ def _state_order(view: ResidentView, mine: Followed) -> None:
         ~mine.mine_starts | (before == mine.count),
         fault="newest_first",
         cover=("the second of its stream", mine.mine_starts & (mine.count == 2)),
-        bound=BOUND,
+        bound=STARTED,
         slow=True,
     )
     pair = mine.pair

@@ -12,7 +12,7 @@ from warploom_spec import Config
 
 
 class ObservedLevels(wiring.Component):
-    """Show what is said inside LaunchPath: starts, who is held, and heads that are taken back.
+    """Show what is said inside LaunchPath: starts, who is held, and what is taken back.
 
     Parameters
     ----------
@@ -25,6 +25,8 @@ class ObservedLevels(wiring.Component):
         The queue's levels, a bit each stream.
     cancels : Out(1)
         A head's configuration is taken back.
+    cancelled : Out
+        The stream of the head in preparation.
     started, started_valid, ... : Out
         What `ObservedPath` shows, and LaunchPath's ports.
     """
@@ -32,7 +34,8 @@ class ObservedLevels(wiring.Component):
     def __init__(self, config: Config) -> None:
         self._core = core = ObservedPath(config)
         levels = dict.fromkeys(("holds", "stops"), Out(1 << config.stream_bits))
-        super().__init__({**dict(core.signature.members.items()), **levels, "cancels": Out(1)})
+        more = {"cancels": Out(1), "cancelled": Out(config.stream_bits)}
+        super().__init__({**dict(core.signature.members.items()), **levels, **more})
 
     def elaborate(self, platform: object) -> Module:
         """Build the core and hand its ports through."""
@@ -47,5 +50,7 @@ class ObservedLevels(wiring.Component):
             ports.holds.eq(queue.hold),
             ports.stops.eq(queue.stop),
             ports.cancels.eq(queue.cancel),
+            # What the head in preparation would start with, from its second cycle there on.
+            ports.cancelled.eq(queue.start.payload.stream),
         ]
         return m

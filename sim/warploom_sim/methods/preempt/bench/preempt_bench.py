@@ -51,7 +51,7 @@ def event_packets(config: Config) -> dict[str, Packet]:
         "pops": (Field("ticket", TICKET_BITS, "ticket of the record"),),
         "levels": tuple(Field(name, streams, "a bit each stream") for name in ("hold", "stop")),
         "kills": (Field("stream", 16, "stream whose kill rises"),),
-        "cancels": (Field("cancel", 1, "a head's configuration is taken back"),),
+        "cancels": (Field("stream", 16, "stream whose head's configuration is taken back"),),
     }
     made = {kind: Packet(kind, (_CYCLE, *rest)) for kind, rest in fields.items()}
     return made | record_packets(config)
@@ -152,7 +152,7 @@ def _events(config: Config) -> dict[str, list[tuple[str, str]]]:
         "pops": [("host_pops", "popped_ticket")],
         "levels": [("({stops, holds} != levels)", "stops, holds")],
         "kills": [(f"(kill[{k}] & !killing[{k}])", f"16'd{k}") for k in streams],
-        "cancels": [("cancels", "cancels")],
+        "cancels": [("cancels", f"{{{16 - config.stream_bits}'d0, cancelled}}")],
         "answers": [pulse("answer", queue_packets.queue_answer(config))],
         "starts": [("started_valid", "started")],
         "killed": [pulse("killed", queue_packets.queue_stream(config))],
