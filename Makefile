@@ -129,7 +129,7 @@ types:  ## Check types, strictly (mypy)
 # Half a minute each time the models change; each of two test processes would do it for itself.
 models:  ## Compile the models' inner loops, once for all that runs them
 	@$(SETUP) sim dev
-	$(BIN)/python -m tb.support.compile_models
+	$(BIN)/python -m tb.merging.compile_models
 
 test:  ## Lint, types, and the default tests: ten minutes on two cores
 	@$(SETUP) sim dev report compare elf formal docs icarus verilator cocotb

@@ -84,16 +84,11 @@ def test_equals_its_model_for_long(config, seed):
 
 
 #: Those that traffic seldom shows, and the test by hand that finds each; its arguments.
+SEARCHED = hazards.test_a_ticket_whose_record_is_made_while_it_is_searched_is_unknown
 BY_HAND = {
     "late_end": (rules.test_a_late_is_not_wanted_while_an_end_has_its_last_step, 238, 270),
-    "ticket": (
-        hazards.test_a_ticket_whose_record_is_made_while_it_is_searched_is_unknown,
-        *(61, 116),
-    ),
-    "ticket_read": (
-        hazards.test_a_ticket_whose_record_is_made_while_it_is_searched_is_unknown,
-        *(62, 116),
-    ),
+    "ticket": (SEARCHED, 61, 116),
+    "ticket_read": (SEARCHED, 62, 116),
 }
 
 

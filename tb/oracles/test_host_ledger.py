@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -12,6 +13,8 @@ from warploom_golden.dispatch import returns
 from warploom_golden.host import FrontEnd
 from warploom_golden.host.mailbox_launches import LaunchSide
 from warploom_golden.launch import LaunchPath
+from warploom_golden.oracles.block_state import LedgerError
+from warploom_golden.oracles.host_blocks import HostBlocks
 from warploom_sim.cosim.lockstep import Ports
 from warploom_sim.cosim.lockstep.checker import Checker
 from warploom_sim.cosim.lockstep.events import require
@@ -154,3 +157,31 @@ def test_an_overcommitted_sm_is_found():
     run = books()
     smaller = f"tb.support.dispatch_configs:HOST_LEDGERS.{TINY},warp_slots=2"
     assert found(replace(run, events={"ledger": smaller}), "over-committed")
+
+
+def slot_used_twice(ledger, gap):
+    """Let an SM report its empty slot 1, get a block there after so many cycles, and a second."""
+    ledger._bus = SimpleNamespace(see=lambda *_: (), asked={"aw": ()})
+    config = config_of(TINY)
+    words = WORDS.pack({**dict.fromkeys(WORDS.offsets, 0), "ticket": 1, "gx": 2, "gy": 1, "gz": 1})
+    offers = {20 + gap: 0, 60: 1}
+    for cycle in range(61):
+        number = offers.get(cycle, 0)
+        fields = {**dict.fromkeys(BLOCK.offsets, 0), "slot": 1, "bx": number}
+        block = BLOCK.pack({**fields, "block_number": number})
+        outputs = {"offer": int(cycle in offers), "kill": 0, "block": block, "words": words}
+        inputs = {f"report__{n}__valid": int((n, cycle) == (0, 20)) for n in range(config.sms)}
+        report = layouts.block_report(config).pack({"slot": 1, "status": 0})
+        inputs |= {f"report__{n}__payload": report for n in range(config.sms)}
+        outputs |= {f"report__{n}__ready": 1 for n in range(config.sms)}
+        ledger.see(cycle, inputs, outputs)
+
+
+@pytest.mark.parametrize(("gap", "legal"), [(1, True), (5, True), (6, False), (-1, True)])
+def test_a_report_shortly_before_an_offer_may_be_that_blocks_and_no_earlier_one(gap, legal):
+    """With two SMs a report may wait so long that a block offered 5 cycles behind it is found."""
+    if legal:
+        slot_used_twice(HostBlocks(config_of(TINY)), gap)
+    else:
+        with pytest.raises(LedgerError, match="cycle 60: SM 0, slot 1, ticket 1: the slot is held"):
+            slot_used_twice(HostBlocks(config_of(TINY)), gap)

@@ -17,9 +17,6 @@ from warploom_spec.resident_packets import record_word, resident_block, resident
 from warploom_spec.resources import RESOURCES
 from warploom_spec.timing import timing
 
-#: RecordQueue's ports that are LaunchPath's, too, beside `pop` and `record`.
-_OLDEST: Final = ("oldest", "records")
-
 #: Port -> bits; a stream's valid and ready are counted with it.
 Ports = dict[str, int]
 Layout = Callable[[Config], Packet]
@@ -187,11 +184,18 @@ def _queue_pulses(config: Config) -> Ports:
     )
 
 
+def _oldest(config: Config) -> Ports:
+    """What RecordQueue shows, which LaunchPath hands on."""
+    return {
+        "oldest": queue_packets.final_record_words(config).layout().size,
+        "records": config.records.bit_length(),
+    }
+
+
 def _record_queue(config: Config) -> Ports:
     return {
         **_signals(config, record=record_word),
-        "oldest": queue_packets.final_record_words(config).layout().size,
-        "records": config.records.bit_length(),
+        **_oldest(config),
         **dict.fromkeys(("pop", "record_taken"), 1),
     }
 
@@ -223,7 +227,7 @@ def _launch_path(config: Config) -> Ports:
         "room": 1 << config.priority_bits,
         "launch_timeout": 32,
         "clock": 64,
-        **{name: bits for name, bits in _record_queue(config).items() if name in _OLDEST},
+        **_oldest(config),
     }
 
 

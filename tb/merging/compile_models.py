@@ -1,7 +1,7 @@
 """Compile the models' inner loops once, before several processes need them at the same time.
 
 Each process that finds nothing kept compiles for itself, half a minute a loop. ``make test`` runs
-this beside the type checker: ``python -m tb.support.compile_models``.
+this beside the type checker: ``python -m tb.merging.compile_models``.
 """
 
 from tb.merging.graphs import task
