@@ -133,7 +133,7 @@ class Config:
         2, 0, 4, "Launches of other streams that one launch may wait for, as pairs."
     )
     loop_templates: int = _int(
-        0,
+        64,
         0,
         64,
         "Slots for launch templates, a power of two from 4 on; 0: nothing of loops is there.",
@@ -321,6 +321,7 @@ PRESETS: Final[dict[str, Config]] = {
         index_memory_warps=64,
         inline_args=1,
         sections=2,
+        loop_templates=8,
         loop_sections=2,
         units=1,
         cores_per_unit=4,

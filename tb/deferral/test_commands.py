@@ -1,7 +1,6 @@
 """`to_commands`: a LOOP launches what the group's own loop would, or a reason says why not."""
 
 import random
-from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -26,7 +25,7 @@ from warploom_golden.deferral.message import MessageError, encode
 from warploom_golden.deferral.refusal import Reason, Refusal
 from warploom_spec import preset
 
-CONFIG = replace(preset("default"), loop_templates=64)
+CONFIG = preset("default")
 
 
 def compare(seed, launches, count, streams):

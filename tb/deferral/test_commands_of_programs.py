@@ -1,7 +1,5 @@
 """From a binary to the core's commands: a LOOP launches what the program called, call by call."""
 
-from dataclasses import replace
-
 import pytest
 
 from tb.deferral.expanded import Heap, launched
@@ -16,7 +14,7 @@ from warploom_golden.deferral.refusal import Reason
 from warploom_loops.elf_image import read_image
 from warploom_spec import preset
 
-CONFIG = replace(preset("default"), loop_templates=64)
+CONFIG = preset("default")
 CODE = 0x4000
 #: Why groups of the programs cannot become a LOOP, with all of a program's loops together.
 REASONS = {

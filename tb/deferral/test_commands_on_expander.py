@@ -1,7 +1,6 @@
 """A group's commands on LoopExpander's model: it rings the launches that `expand` gives."""
 
 import random
-from dataclasses import replace
 
 from tb.deferral.expanded import Heap
 from tb.deferral.random_groups import RandomGroup
@@ -12,7 +11,7 @@ from warploom_spec import host_packets, loop_packets, preset
 from warploom_spec.host_commands import TASK_WORDS, loop_words
 from warploom_spec.host_map import template_address, template_numbers
 
-CONFIG = replace(preset("default"), loop_templates=64)
+CONFIG = preset("default")
 #: Of a launch only words that a LAUNCH of this configuration has are written, without T11.
 NUMBERS = [number for number in template_numbers(CONFIG) if number != 11]
 

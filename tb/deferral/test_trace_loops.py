@@ -19,7 +19,7 @@ from warploom_spec.host_commands import launch_words
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "deferral" / "loop_commands.md"
-CONFIG = replace(preset("default"), loop_templates=64)
+CONFIG = preset("default")
 LAYOUT = launch_words(CONFIG)
 #: T0 to T10, and two words for each of four inline arguments.
 LAUNCH_WORDS = 11 + 8

@@ -7,7 +7,7 @@ from warploom_spec.host_registers import config_crc
 
 DOORBELL, TASK_REGISTER = 0x1000, 0x1080
 WAIT_AHEAD = 29
-_IDENTITY = {0x00: 0x57415250, 0x04: 0x00030000, 0x08: config_crc(preset("tiny"))}
+_IDENTITY = {0x00: 0x57415250, 0x04: 0x00030001, 0x08: config_crc(preset("tiny"))}
 
 
 class StreamStub:

@@ -18,7 +18,7 @@ BUS_ERROR, NOT_THERE, OTHER_MAP, OTHER_CONFIG = -1, -2, -3, -4
 BUSY, WAITED, RANGE, EMPTY = -5, -6, -7, -8
 QUEUE_FULL, COMPLETION_FULL, NOT_PREEMPTED = 32, 16, 47
 DOORBELL = 0x1000
-IDENTITY = [("read", 0x000, 0x57415250), ("read", 0x004, 0x00030000)]
+IDENTITY = [("read", 0x000, 0x57415250), ("read", 0x004, 0x00030001)]
 CRC = config_crc(TINY)
 #: Every field of a launch at 0: word 0 has the opcode.
 NOTHING = dict.fromkeys(

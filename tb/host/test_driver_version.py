@@ -13,15 +13,15 @@ from warploom_spec import WarploomError
 
 ROOT = Path(__file__).parents[2]
 OTHER_MAP = -3
-#: A core of version 3.0: a driver for another one reads no further.
-CORE = [("read", 0x000, 0x57415250), ("read", 0x004, 0x00030000)]
+#: A core of version 3.1: a driver for another one reads no further.
+CORE = [("read", 0x000, 0x57415250), ("read", 0x004, 0x00030001)]
 
 
 def test_the_c_driver_of_version_2_stops_at_version():
     header = c_header(TINY, "bench")
-    assert header.count("0x00030000") == 1
+    assert header.count("0x00030001") == 1
     bus = ScriptedBus(list(CORE))
-    old = c_host(header=header.replace("0x00030000", "0x00020000"))
+    old = c_host(header=header.replace("0x00030001", "0x00020000"))
     assert old(bus, 1000).identify() == OTHER_MAP
     bus.demand_over()
 
@@ -29,7 +29,7 @@ def test_the_c_driver_of_version_2_stops_at_version():
 def test_the_python_driver_of_version_2_stops_at_version_and_says_what_to_do(monkeypatch):
     monkeypatch.setattr(driver, "MAP_VERSION", 0x0002_0000)
     bus = ScriptedBus(list(CORE))
-    message = "VERSION reads 3.0; legal for this driver: 2.x (it is for 2.0): take the driver of"
+    message = "VERSION reads 3.1; legal for this driver: 2.x (it is for 2.0): take the driver of"
     with pytest.raises(WarploomError, match=re.escape(message)):
         HostDriver(bus.read32, bus.write32, TINY).identify()
     bus.demand_over()

@@ -14,7 +14,7 @@ from warploom_host.launch_words import LaunchWords
 from warploom_spec.host_registers import IDENTITY
 from warploom_spec.word_layout import WordLayout
 
-READS = [("read", 0x000, IDENTITY), ("read", 0x004, 0x00030000)]
+READS = [("read", 0x000, IDENTITY), ("read", 0x004, 0x00030001)]
 LAUNCH = ("launch", rules.SUBMITS["launch"])
 
 

@@ -1,4 +1,4 @@
-"""HostRegisters where there are loops: LOOP_STOP, and what identifies the core."""
+"""HostRegisters with and without loops: LOOP_STOP, and what identifies the core."""
 
 import pytest
 
@@ -7,7 +7,8 @@ from tb.host.test_host_registers import LOOPS
 from tb.host.test_host_registers_rules import KINDS, play, rd, wr
 from tb.support.dispatch_configs import config_of
 
-TINY = config_of("tiny,loop_templates=8")
+TINY = config_of("tiny")
+NO_LOOPS = config_of("tiny,loop_templates=0")
 
 
 @pytest.mark.rule("host_registers", 3)
@@ -35,9 +36,8 @@ def test_a_write_that_is_refused_stops_nothing(kind):
 
 @pytest.mark.rule("host_registers", 4)
 @KINDS
-def test_the_map_says_that_there_are_loops(kind):
-    """8 slots and 2 sections, above what PARAMS3 has of any core."""
+def test_without_loops_the_map_is_version_3_0_and_has_no_slots(kind):
     names = ("VERSION", "PARAMS3")
-    read = {3 + k: rd(name, config=TINY) for k, name in enumerate(names)}
-    found = list(answers(play(kind, config=TINY, read=read)).values())
-    assert found == [0x0003_0001, 2 << 24 | 8 << 16 | 2 << 12 | 2 << 8 | 4]
+    read = {3 + k: rd(name, config=NO_LOOPS) for k, name in enumerate(names)}
+    found = list(answers(play(kind, config=NO_LOOPS, read=read)).values())
+    assert found == [0x0003_0000, 2 << 12 | 2 << 8 | 4]

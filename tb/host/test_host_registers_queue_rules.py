@@ -21,7 +21,8 @@ def level(first, last, value=1):
 def test_identification_and_reset_values(kind):
     names = ("VERSION", "PARAMS3", "ROOM", "LAUNCH_TIMEOUT", "IRQ_TIMEOUT", "RECORD7")
     seen = play(kind, 20, read={4 + k: rd(name) for k, name in enumerate(names)})
-    assert list(answers(seen).values()) == [0x0003_0000, 2 << 12 | 2 << 8 | 4, 0, 0, 0, 0]
+    identity = [0x0003_0001, 2 << 24 | 8 << 16 | 2 << 12 | 2 << 8 | 4]
+    assert list(answers(seen).values()) == [*identity, 0, 0, 0, 0]
 
 
 @KINDS

@@ -83,12 +83,12 @@ CONSTANTS = ("ID", "VERSION", "CONFIG_CRC", *(f"PARAMS{k}" for k in range(4)), "
 def test_what_a_core_says_of_itself(kind):
     assert read_all(kind, CONSTANTS) == {
         "ID": 0x57415250,
-        "VERSION": 0x00030000,
+        "VERSION": 0x00030001,
         "CONFIG_CRC": config_crc(TINY),
         "PARAMS0": 8 << 24 | 4 << 16 | 1 << 8 | 2,
         "PARAMS1": 16 << 24 | 4 << 16 | 2,
         "PARAMS2": 4 << 24 | 1 << 16 | 20,
-        "PARAMS3": 2 << 12 | 2 << 8 | 4,
+        "PARAMS3": 2 << 24 | 8 << 16 | 2 << 12 | 2 << 8 | 4,
         "SM_ENABLE0": 3,
     }
 

@@ -31,7 +31,13 @@ LITERALLY = {
         0x06C,
         "ro",
         False,
-        {"queue_depth": (7, 0), "priority_bits": (11, 8), "launch_waits": (15, 12)},
+        {
+            "queue_depth": (7, 0),
+            "priority_bits": (11, 8),
+            "launch_waits": (15, 12),
+            "loop_templates": (23, 16),
+            "loop_sections": (31, 24),
+        },
     ),
     "CLEAR_STREAM": (0x070, "wo", True, {"stream": (7, 0)}),
     "CLOCK_LOW": (0x148, "ro", False, {"value": (31, 0)}),
@@ -76,7 +82,7 @@ def test_a_launch_has_its_mode_and_its_waits_in_these_words(name: str) -> None:
         assert (stream.word, stream.low, stream.high) == (28 + k, 8, 15)
         assert (count.word, count.low, count.high) == (28 + k, 16, 31)
     for field in queued_launch(config).fields:
-        if not field.name.endswith("_valid"):
+        if field.name != "loop" and not field.name.endswith(("_valid", "_relative")):
             assert field.bits <= layout[field.name].bits, field.name
 
 
@@ -87,4 +93,5 @@ def test_commands_for_streams_and_numbers_literally() -> None:
     mask = mask_words(config).by_name["mask"]
     assert (mask.word, mask.low, mask.bits) == (1, 0, 32)
     values = {field.name: value for field, value in params(config) if field.word == 3}
-    assert values == {"queue_depth": 4, "priority_bits": 2, "launch_waits": 3}
+    queue = {"queue_depth": 4, "priority_bits": 2, "launch_waits": 3}
+    assert values == queue | {"loop_templates": 8, "loop_sections": 2}

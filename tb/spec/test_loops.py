@@ -30,11 +30,6 @@ SLOTS = {"tiny": 8, "default": 64, "large": 64}
 each_preset = pytest.mark.parametrize("name", SLOTS)
 
 
-def looping(name: str) -> Config:
-    """Return a preset with its loops."""
-    return replace(preset(name), loop_templates=SLOTS[name])
-
-
 def bits_of(packet: Packet) -> dict[str, int]:
     """Return the width of each field."""
     return {field.name: field.bits for field in packet.fields}
@@ -46,8 +41,8 @@ def bits_of(packet: Packet) -> dict[str, int]:
         ({"loop_templates": 2}, "loop_templates is 2; legal: 0, powers of two from 4 to 64"),
         ({"loop_templates": 12}, "loop_templates is 12; legal: powers of two from 0 to 64"),
         ({"loop_templates": 128}, "loop_templates is 128; legal: powers of two from 0 to 64"),
-        ({"loop_templates": 4, "sections": 4}, r"loop_sections is 8; legal: 1 to 4 \(sections\)"),
-        ({"loop_templates": 4, "sections": 33}, "sections is 33; legal: 1 to 32 with loop_tem"),
+        ({"sections": 4}, r"loop_sections is 8; legal: 1 to 4 \(sections\)"),
+        ({"sections": 33}, "sections is 33; legal: 1 to 32 with loop_tem"),
         ({"loop_sections": 0}, "loop_sections is 0; legal: 1 to 16"),
     ],
 )
@@ -57,7 +52,7 @@ def test_loops_that_cannot_be_are_refused(fields: dict[str, Any], said: str) -> 
 
 
 def test_without_loops_nothing_of_them_is_there() -> None:
-    config = preset("default")
+    config = replace(preset("default"), loop_templates=0)
     assert not config.has_loops and Opcode.LOOP not in known_commands(config)
     names = {word.name for word in (*registers(config), *section_words(config))}
     assert not names & {"LOOP_STOP", "RESULT2", "RESULT3"}
@@ -70,7 +65,7 @@ def test_without_loops_nothing_of_them_is_there() -> None:
 
 @each_preset
 def test_the_map_has_words_for_loops(name: str) -> None:
-    config = looping(name)
+    config = preset(name)
     assert map_version(config) == 0x0003_0001
     stop = {word.name: word for word in registers(config)}["LOOP_STOP"]
     assert (stop.offset, stop.access, stop.acts) == (0x150, "wo", True)
@@ -87,7 +82,7 @@ def test_the_map_has_words_for_loops(name: str) -> None:
 
 @each_preset
 def test_a_template_has_the_words_of_its_launch(name: str) -> None:
-    config = looping(name)
+    config = preset(name)
     inline = 14 if name == "tiny" else 20
     assert template_numbers(config) == (*range(inline), 28, 29)
     last = template_address(SLOTS[name] - 1, 29, steps=True)
@@ -100,7 +95,7 @@ def test_a_template_has_the_words_of_its_launch(name: str) -> None:
 
 
 def test_the_words_of_loop_and_template_literally() -> None:
-    config = looping("default")
+    config = preset("default")
     loop, template = loop_words(config).by_name, template_words(config).by_name
     places = {name: (f.word, f.low, f.bits) for name, f in loop.items() if f.word}
     assert places == {
@@ -116,7 +111,7 @@ def test_the_words_of_loop_and_template_literally() -> None:
 
 
 def test_packets_literally() -> None:
-    config = looping("default")
+    config = preset("default")
     assert bits_of(loop_packets.loop_begin(config)) == {
         "valid": 1,
         "loop": 3,
@@ -142,7 +137,7 @@ def test_packets_literally() -> None:
 
 
 def test_a_write_of_a_template_shows_its_word() -> None:
-    data = bus_write(looping("default")).fields[2]
+    data = bus_write(preset("default")).fields[2]
     assert data.word is not None
     word = data.word.find(template_address(5, 6) // 4)
     assert word is not None and [field.name for field in word.fields] == ["gx"]
@@ -150,7 +145,7 @@ def test_a_write_of_a_template_shows_its_word() -> None:
 
 
 def test_latencies_literally() -> None:
-    found = timing(looping("default"))
+    found = timing(preset("default"))
     assert found.loop_sweep == 16
     assert found.loop_launch_interval(words=2, answer=6) == 18
     assert found.loop_launch_interval(words=found.loop_words, answer=6) == 38

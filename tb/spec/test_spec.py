@@ -235,6 +235,7 @@ TIMINGS = {
 }
 BOOT = {"tiny": 4, "default": 32, "large": 32}
 LOOP_WORDS = {"tiny": 16, "default": 22, "large": 22}
+LOOP_SWEEP = {"tiny": 2, "default": 16, "large": 16}
 RESIDENT_BOOT = {"tiny": 25, "default": 265, "large": 4233}
 #: BlockDispatcher's, flat and in groups.
 FLAT = {
@@ -286,7 +287,7 @@ def test_latencies_literal_numbers(name: str) -> None:
         "resident_boot": RESIDENT_BOOT[name],
         "soft_reset_limit": SOFT_RESET_LIMIT[name],
         "loop_words": LOOP_WORDS[name],
-        "loop_sweep": 0,
+        "loop_sweep": LOOP_SWEEP[name],
         **(IN_GROUPS if name == "large" else FLAT),
     }
     assert dataclasses.asdict(found) == {**TIMINGS, **own}

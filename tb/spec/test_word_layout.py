@@ -111,7 +111,7 @@ def test_words_of_a_launch_literally():
         "address_space": 0x8001,
         "stream": 0xC3,
         "priority": 5,
-        "reserved": 1,
+        "quiet": 1,
         "idempotent": 1,
         "mode": 4,
         "gx": 0x7FFFFFFF,
@@ -145,12 +145,13 @@ def test_a_launch_has_every_field_of_its_packet_and_none_is_narrower(name):
     config = preset(name)
     words = launch_words(config).by_name
     fields = {field.name: field.bits for field in queued_launch(config).present}
-    flags = {f"wait{k}_valid" for k in range(config.launch_waits)}
+    parts = ("valid", "relative")
+    flags = {f"wait{k}_{part}" for k in range(config.launch_waits) for part in parts}
     beyond = {
         f"wait{k}_{part}" for k in range(config.launch_waits, 4) for part in ("stream", "count")
     }
-    assert words.keys() - fields.keys() == {"opcode", "flags", "parameter", "reserved", *beyond}
-    assert fields.keys() - words.keys() == flags
+    assert words.keys() - fields.keys() == {"opcode", "flags", "parameter", *beyond}
+    assert fields.keys() - words.keys() == {*flags, "loop"}
     assert all(words[field].bits >= bits for field, bits in fields.items() if field in words)
 
 

@@ -21,6 +21,7 @@ CONFIG: Final = Config(
     priority_bits=1,
     queue_depth=1,
     launch_waits=1,
+    loop_templates=0,
 )
 #: Free bits of write data: all opcodes, a flag, parts up to 15.
 DATA_BITS: Final = 0b1_0000_1111

@@ -8,6 +8,7 @@ from warploom_spec import (
     Config,
     host_packets,
     layouts,
+    loop_packets,
     queue_packets,
     resident_packets,
     sm_packets,
@@ -173,7 +174,8 @@ def _kernel_queue(config: Config) -> Ports:
 def _queue_pulses(config: Config) -> Ports:
     """What KernelQueue tells, which LaunchPath hands on."""
     packets = queue_packets
-    return _signals(
+    loops = _signals(config, loop_end=loop_packets.loop_end) if config.has_loops else {}
+    return loops | _signals(
         config,
         answer=packets.queue_answer,
         command_answer=packets.queue_code,
@@ -259,7 +261,35 @@ def _mailbox(config: Config) -> Ports:
             abort=queue_packets.launch_abort,
         ),
         **dict.fromkeys((*ones, "waiting"), 1),
+        **({**_loops(config), "loop_result": 32} if config.has_loops else {}),
         "room": 1 << config.priority_bits,
+    }
+
+
+def _loops(config: Config) -> Ports:
+    """What Mailbox and LoopExpander tell each other."""
+    packets = loop_packets
+    return _signals(
+        config, begin=packets.loop_begin, answers=packets.loop_answers, step=packets.loop_step
+    )
+
+
+def _loop_expander(config: Config) -> Ports:
+    packets = host_packets
+    ones = ("write_refused", "records_left", "soft_reset_active")
+    return {
+        **_signals(
+            config,
+            write=packets.bus_write,
+            read=packets.bus_read,
+            answer=packets.bus_answer,
+            loop_end=loop_packets.loop_end,
+        ),
+        **_loops(config),
+        **dict.fromkeys(ones, 1),
+        "result": 32,
+        "room": 1 << config.priority_bits,
+        "loop_stop": config.sections,
     }
 
 
@@ -350,6 +380,7 @@ PORTS: Final[dict[str, Callable[[Config], Ports]]] = {
     "RecordQueue": _record_queue,
     "LaunchPath": _launch_path,
     "Mailbox": _mailbox,
+    "LoopExpander": _loop_expander,
     "FrontEnd": _front_end,
     "ResourceRanges": _resource_ranges,
     "BlockToWarps": _block_to_warps,

@@ -148,6 +148,8 @@ def all_targets() -> tuple[Target, ...]:
         Target(block="RecordQueue", seeds=1),
         _whole("LaunchPath", 0),
         Target(block="Mailbox"),
+        Target(block="LoopExpander", seeds=1),
+        Target(block="LoopExpander", config="tiny"),
         _whole(FRONT_END, 0),
         _whole(FRONT_END, 0, config="tiny", device="25k"),
         Target(block=INDEX, config="tiny", seeds=1, by_wheel=True),

@@ -66,13 +66,11 @@ def write_inputs(folder: Path, workload: Workload, setting: Setting) -> dict[str
 def _word(launch: LaunchDescriptor, pairs: Counts, config: Config) -> int:
     """Return a launch with its pairs as it stands at the port."""
     packet = queue_packets.queued_launch(config)
-    values = {field.name: 0 for field in packet.fields if field.name.startswith("wait")}
+    values = launch.values(config)
     for k, (stream, count) in enumerate(pairs):
         values |= {f"wait{k}_valid": 1, f"wait{k}_stream": stream}
         values[f"wait{k}_count"] = count % (1 << queue_packets.WAIT_BITS)
-    descriptor = launch.values(config)
-    named = {field.name for field in packet.fields}
-    return packet.pack({name: descriptor[name] for name in named & descriptor.keys()} | values)
+    return packet.pack({field.name: values.get(field.name, 0) for field in packet.present})
 
 
 def _hold_words(held: Counts) -> str:

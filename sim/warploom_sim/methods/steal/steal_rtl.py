@@ -40,7 +40,7 @@ def rtl_config(options: StealOptions) -> Config:
     """
     if options.units > MOST_UNITS:
         raise WarploomError(f"units is {options.units} with --rtl; legal: 1 to {MOST_UNITS}")
-    return Config(sections=options.units, units=options.units)
+    return Config(sections=options.units, units=options.units, loop_templates=0)
 
 
 def run_rtl(name: str, size: int | None, options: StealOptions, simulator: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from warploom.host import HostRegisters
 from warploom_dev.formal.formal_bench import FormalBench
 from warploom_spec import Config, timing
 
-CONFIG: Final = Config(sections=2, units=2, cores_per_unit=2)
+CONFIG: Final = Config(sections=2, units=2, cores_per_unit=2, loop_templates=0)
 LIMITS: Final = timing(CONFIG)
 #: `idle` in its first cycle that counts, and `restart` two cycles later.
 LEAST: Final = LIMITS.soft_reset_settled + 2

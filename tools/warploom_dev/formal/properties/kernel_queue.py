@@ -35,6 +35,7 @@ CONFIG: Final = Config(
     kill_timeout=12,
     queue_depth=2,
     launch_waits=1,
+    loop_templates=0,
 )
 SIZE: Final = "2 streams, 2 priorities, 2 entries each, 1 pair; at most 7 launches; no indices"
 #: Cycles from a transfer at `ended` to the stream's next start, at least.

@@ -28,6 +28,7 @@ CONFIG: Final = Config(
     kill_timeout=12,
     queue_depth=1,
     launch_waits=0,
+    loop_templates=0,
 )
 SIZE: Final = (
     "1 SM with 2 slots and 2 warps, 2 streams, 2 entries, no pairs, no indices; a soft reset does"

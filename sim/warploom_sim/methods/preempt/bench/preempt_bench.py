@@ -126,6 +126,7 @@ def _host(config: Config) -> Iterator[str]:
         "STREAM_BITS": config.stream_bits,
         "PAIRS": config.launch_waits,
         "FIRST_PAIR": packet.offsets.get("wait0_valid", 0),
+        "PAIR_BITS": sum(f.bits for f in packet.fields if f.name.startswith("wait0_")),
         "COUNT_BITS": queue_packets.WAIT_BITS,
         "OPEN_BITS": config.records.bit_length(),
     }

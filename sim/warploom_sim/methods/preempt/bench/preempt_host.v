@@ -15,6 +15,7 @@ module preempt_host #(
     parameter STREAM_BITS = 4,
     parameter PAIRS = 2,
     parameter FIRST_PAIR = 0,
+    parameter PAIR_BITS = 21,
     parameter COUNT_BITS = 16,
     // Launches that were sent and whose records were not popped: log2 of more than there can be.
     parameter OPEN_BITS = 9
@@ -44,7 +45,6 @@ module preempt_host #(
 );
   localparam [63:0] NEVER = {64{1'b1}};
   localparam STREAMS = 1 << STREAM_BITS;
-  localparam PAIR_BITS = 1 + STREAM_BITS + COUNT_BITS;
 
   reg [BITS-1:0] low_launch, urgent_launch;
   integer low_file, urgent_file, distances, found, holds, k, pair;
