@@ -8,12 +8,14 @@ from dataclasses import astuple
 from simt_host.c_calls import Refused
 from tb.host.driver_tours import descriptor, kernel
 from warploom_host import CommandFailed
+from warploom_host.loops import Templates
 from warploom_spec import BlockStatus
 from warploom_spec.host_commands import (
     STREAM_COMMANDS,
     Opcode,
     command_words,
     launch_words,
+    loop_words,
     mask_words,
 )
 
@@ -99,6 +101,13 @@ class Provoker:
         launch = descriptor((0,), kernel(**fields))
         self.command(name, lambda: self.core.submit_launch(0, launch, waits))
 
+    def loop(self, name, first, last, section=0):
+        """Ring a LOOP of one iteration that the driver would not ring."""
+        fields = {"opcode": int(Opcode.LOOP), "flags": 0, "parameter": 0, "count": 1}
+        fields |= {"first_slot": first, "last_slot": last, "in_flight": 0}
+        layout = loop_words(self.core._config)
+        self.command(name, lambda: self.core._submit(section, layout, fields), section)
+
     def pair(self, name, k, stream):
         """Launch with pair k alone, which may be one that this configuration lacks."""
         layout = launch_words(self.core._config)
@@ -152,6 +161,7 @@ def codes(core, sms, cores):
     to = Provoker(core, sms, cores)
     _content(to)
     _queues(to)
+    _loops(to)
     _units(to)
     _reset(to)
     _sms(to)
@@ -186,6 +196,30 @@ def _queues(to):
     while "COMPLETION_FULL" not in to.found or to.found["COMPLETION_FULL"][0] == 32:
         to.start_until_refused("COMPLETION_FULL")
     to.fresh()
+
+
+def _loops(to):
+    """What refuses a LOOP, and what ends one before all its launches have finished."""
+    templates = Templates(to.core)
+    first = templates.take_slots(2)
+
+    def end(name):
+        templates.loop_done(1)
+        outcome = templates.loop_outcome(1)
+        to.note(name, outcome.code, outcome.argument, to.core.register("ERROR_COUNT"))
+        to.fresh()
+
+    def begin(iterations, **fields):
+        for slot in (first, first + 1):
+            templates.write_template(slot, descriptor((0,), kernel(blocks=1, **fields)))
+        templates.submit_loop(1, first, 2, iterations)
+
+    begin(10**6)
+    to.loop("TEMPLATE_BUSY", first + 1, first + 1)
+    templates.loop_stop(1)
+    end("LOOP_STOPPED")
+    begin(1, cycles=4096 + 20)
+    end("LAUNCH_FAILED")
 
 
 def _units(to):
@@ -305,6 +339,7 @@ def special(core, sms, cores):
     while not any(sms.running):
         core.register("ROOM")
     to.event("ORDER_BUSY", lambda: core.write_register("ORDER_SWAP", 1 << 8))
+    to.loop("NO_LOOP", 0, 0)
     return to.found
 
 

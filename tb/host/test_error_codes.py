@@ -47,12 +47,17 @@ TINY = {
     "CORE_TIMEOUT": [54, 0, 0],
     "RESET": [55, 0, 0],
     "FIELD_RANGE": [56, 5, 0],
+    "TEMPLATE_BUSY": [58, 1, 0],
+    "LAUNCH_FAILED": [59, 0, 0],
+    "LOOP_STOPPED": [60, 0, 0],
 }
-#: The same of a core with an order table, three SMs, and index words of 8 bits.
+#: The same of a core with an order table, three SMs, index words of 8 bits, and a section that
+#: cannot loop.
 SPECIAL = {
     "INDEX_BITS": [6, 10, 0],
     "ORDER_RANGE": [25, 3, 1],
     "ORDER_BUSY": [26, 0, 1],
+    "NO_LOOP": [57, 0, 0],
 }
 FIELD_RANGE = int(HostError.FIELD_RANGE)
 #: Code, argument, and by how much ERROR_COUNT rose.
@@ -123,7 +128,7 @@ def test_codes_of_commands_for_streams(tours):
 
 @pytest.mark.deep
 def test_codes_of_a_special_core(tmp_path):
-    config = "tiny,policy=freed_first,sms=3,word_bits=8"
+    config = "tiny,policy=freed_first,sms=3,word_bits=8,loop_sections=1"
     assert run_tour("special", "plain", tmp_path, "icarus", config) == SPECIAL
 
 

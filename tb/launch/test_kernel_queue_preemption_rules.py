@@ -226,7 +226,7 @@ def test_an_abort_finds_a_launch_from_the_cycle_behind_its_accept_on(block, begi
 @pytest.mark.parametrize(
     ("ended", "answered", "code"),
     [
-        (59, 115, QueueCode.TICKET_UNKNOWN),
+        (59, 116, QueueCode.TICKET_UNKNOWN),
         (60, 66, QueueCode.TICKET_UNKNOWN),
         (61, 67, QueueCode.TICKET_UNKNOWN),
         (64, 70, QueueCode.TICKET_UNKNOWN),
@@ -236,7 +236,7 @@ def test_an_abort_finds_a_launch_from_the_cycle_behind_its_accept_on(block, begi
 def test_an_abort_of_a_launch_that_ends_meanwhile_is_unknown(block, ended, answered, code):
     """Its entry is read in 61 and looked at again in 63; the ABORT is wanted from 64 on.
 
-    In the first case the search goes on behind the writer, from 69 on.
+    In the first case the search goes on behind the writer, from 70 on.
     """
     script = Script().resident(30, 0, 50, ended).abort(60, 1).end(ended, 0, Fate.FINISHED)
     saw = script.run(block, 120)

@@ -99,7 +99,7 @@ MEASURED = {
     "wait_to_first_offer": (wait_to_first_offer, 24, 26),
     "report_to_offer": (report_to_offer, 10, 10),
     "report_to_record": (report_to_record, 11, 11),
-    "report_to_whole_record": (report_to_whole_record, 16, 16),
+    "report_to_whole_record": (report_to_whole_record, 17, 17),
     "preempt_to_kill": (preempt_to_kill, 3, 4),
 }
 

@@ -33,13 +33,13 @@ def test_one_launch_from_its_transfer_to_its_popped_record(kind):
     assert saw.cycles("decided_valid") == [57]
     assert saw.offers() == {67: (0, 0, 0)} and saw.tickets() == {67: 1}
     assert saw.first_words() == [101]
-    assert saw.records(*TIMES) == {106: (1, FinalFate.FINISHED, 0, 27, 46, 67, 105)}
+    assert saw.records(*TIMES) == {107: (1, FinalFate.FINISHED, 0, 27, 46, 67, 106)}
     assert saw.pulses("timeline", "stream", "count") == {100: (0, 1)}
-    assert saw.changes("records") == {0: 0, 108: 1, 142: 0}
-    assert list(saw.changes("oldest")) == [0, 109, 110, 111, 114, 115, 116, 141]
-    oldest = saw.recording.port("oldest")[116]
-    assert [word(oldest, k) for k in range(8)] == [1, 0x01000000, 27, 0, 0, 46, 67, 105]
-    assert saw.changes("idle") == {0: 0, 17: 1, 41: 0, 107: 1}
+    assert saw.changes("records") == {0: 0, 109: 1, 142: 0}
+    assert list(saw.changes("oldest")) == [0, *range(110, 114), *range(115, 118), 141]
+    oldest = saw.recording.port("oldest")[117]
+    assert [word(oldest, k) for k in range(8)] == [1, 0x01000000, 27, 1, 0, 46, 67, 106]
+    assert saw.changes("idle") == {0: 0, 17: 1, 41: 0, 108: 1}
     assert saw.recording.port("clock") == list(range(170))
 
 
@@ -65,8 +65,8 @@ def test_an_urgent_launch_kills_and_the_low_one_goes_on(kind):
     assert saw.pulses("timeline", "stream", "count") == {180: (1, 1), 240: (0, 1)}
     assert saw.cycles("decided_valid") == [57, 138, 153]
     assert saw.records(*TIMES) == {
-        186: (2, FinalFate.FINISHED, 0, 26, 126, 148, 185),
-        246: (1, FinalFate.FINISHED, 1, 43, 46, 191, 245),
+        187: (2, FinalFate.FINISHED, 0, 26, 126, 148, 186),
+        247: (1, FinalFate.FINISHED, 1, 43, 46, 191, 246),
     }
 
 
@@ -127,10 +127,10 @@ def test_a_soft_reset_ends_what_runs_and_the_next_launch_is_like_the_first(kind)
     answers = saw.pulses("answer", "ticket", "code", "count")
     assert answers == {50: (1, 0, 1), 238: (0, HostError.RESET, 0), 325: (2, 0, 1)}
     assert saw.pulses("command_answer", "code") == {276: HostError.RESET}
-    assert saw.changes("idle") == {0: 0, 17: 1, 41: 0, 239: 1, 291: 0, 308: 1, 316: 0, 377: 1}
+    assert saw.changes("idle") == {0: 0, 17: 1, 41: 0, 239: 1, 291: 0, 308: 1, 316: 0, 378: 1}
     assert saw.offers() == {67: (0, 0, 0), 342: (0, 0, 0)}
-    assert saw.records("ticket", "fate", "code") == {142: (1, *ABORTED), 376: (2, *FINISHED)}
-    assert saw.changes("records") == {0: 0, 144: 1, 378: 2}
+    assert saw.records("ticket", "fate", "code") == {143: (1, *ABORTED), 377: (2, *FINISHED)}
+    assert saw.changes("records") == {0: 0, 145: 1, 379: 2}
     assert saw.recording.port("clock") == list(range(390))
 
 
@@ -138,7 +138,7 @@ def test_a_soft_reset_ends_what_runs_and_the_next_launch_is_like_the_first(kind)
 def test_a_pop_in_the_cycle_of_the_restart_counts(kind):
     script = Script().launch(40, 0).report(80, 0).soft_reset(120, 290).pop(290)
     saw = script.run(kind, 320)
-    assert saw.changes("records") == {0: 0, 98: 1, 292: 0}
+    assert saw.changes("records") == {0: 0, 99: 1, 292: 0}
 
 
 @pytest.mark.rule("launch_path", 1, 10)

@@ -97,10 +97,10 @@ def test_each_word_follows_a_cycle_after_the_one_before(kind):
 @KINDS
 def test_the_next_record_is_loaded_after_a_pop(kind):
     """Two records; a pop in 30: zeros from 31 on, word n from 33 + n on."""
-    seen = play(kind, {10: {"ticket": 1, "made": 3}, 16: {"ticket": 2, "made": 4}}, pops=(30,))
+    seen = play(kind, {10: {"ticket": 1, "made": 3}, 17: {"ticket": 2, "made": 4}}, pops=(30,))
     assert word(seen, 0)[29:35] == [1, 1, 0, 0, 2, 2]
     assert word(seen, 7)[30:42] == [3, *[0] * 9, 4, 4]
-    assert seen.port("records")[10:33] == [0, 0, *[1] * 6, *[2] * 14, 1]
+    assert seen.port("records")[10:33] == [0, 0, *[1] * 7, *[2] * 13, 1]
 
 
 @pytest.mark.rule("record_queue", 2, 3)
@@ -108,7 +108,7 @@ def test_the_next_record_is_loaded_after_a_pop(kind):
 def test_a_pop_while_words_are_loaded_removes_that_record(kind):
     """The first one is popped after three of its words: none of its words stays."""
     full = {"ticket": 1, "made": 9, "first_offer": 9, "accepted": 9}
-    seen = play(kind, {10: full, 16: 2}, pops=(17,), cycles=40)
+    seen = play(kind, {10: full, 17: 2}, pops=(17,), cycles=40)
     assert word(seen, 0)[16:22] == [1, 1, 0, 0, 2, 2]
     assert not any(word(seen, 7)[18:]) and not any(word(seen, 5)[18:])
     assert seen.cycles("record_taken") == [18]
@@ -138,8 +138,8 @@ def test_a_record_comes_and_another_is_popped(kind):
 @pytest.mark.rule("record_queue", 4)
 @KINDS
 def test_a_launch_has_no_words_of_the_preempt_that_stood_there_before(kind):
-    """With eight places a ninth record stands where the first one stood: a PREEMPT's words."""
-    config = config_of("tiny,queue_depth=1")
+    """Without loops. The ninth record stands where the first one stood: a PREEMPT's words."""
+    config = config_of("tiny,queue_depth=1,loop_templates=0")
     preempt = {"kind": RecordKind.PREEMPT, "word3": 0xABCD, "word4": 5, "made": 1}
     records = {10: preempt} | {10 + 6 * k: {"ticket": k, "made": k} for k in range(1, 10)}
     pops = range(22, 22 + 12 * 9, 12)
@@ -154,7 +154,7 @@ def test_a_launch_has_no_words_of_the_preempt_that_stood_there_before(kind):
 @KINDS
 def test_with_loops_a_launch_has_its_number_and_no_other_word_of_a_preempt(kind):
     """The ninth record stands where a PREEMPT's words stood, as above."""
-    config = config_of("tiny,queue_depth=1,loop_templates=8")
+    config = config_of("tiny,queue_depth=1")
     preempt = {"kind": RecordKind.PREEMPT, "word3": 0xABCD, "word4": 5, "made": 1}
     records = {10: preempt}
     records |= {10 + 7 * k: {"ticket": k, "word3": 0x100 + k, "made": k} for k in range(1, 10)}
@@ -170,10 +170,10 @@ def test_with_loops_a_launch_has_its_number_and_no_other_word_of_a_preempt(kind)
 @KINDS
 def test_a_full_queue_goes_round_and_round(kind, config, places):
     """A record follows each pop of a full queue; then all are popped, each after it was shown."""
-    full = 6 * places
-    records = {6 * k + 5: k + 1 for k in range(3 * places)}
-    pops = [full + 6 * k for k in range(2 * places)]
-    last = 18 * places
+    full = 7 * places
+    records = {7 * k + 6: k + 1 for k in range(3 * places)}
+    pops = [full + 7 * k for k in range(2 * places)]
+    last = 21 * places
     pops += range(last, last + 12 * places, 12)
     seen = play(kind, records, pops, cycles=last + 12 * places + 12, config=config_of(config))
     assert max(seen.port("records")) == places
@@ -245,7 +245,7 @@ def test_the_words_of_a_failed_launch_and_of_a_preempt(kind):
 @KINDS
 def test_a_reset_forgets_all_records(kind):
     """Two are there in 30, and a pop comes in 30. The next record's last word comes in 40."""
-    script = Script({10: 1, 16: 2, 40: 7}, pops=(30, 33, 50), reset_in=30)
+    script = Script({10: 1, 17: 2, 40: 7}, pops=(30, 33, 50), reset_in=30)
     seen = record(resettable(kind(TINY)), script, 60)
     assert seen.port("records")[29:] == [2, 2, *[0] * 11, *[1] * 10, *[0] * 8]
     assert word(seen, 0)[29:] == [1, 1, *[0] * 12, *[7] * 8, *[0] * 9]
