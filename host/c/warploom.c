@@ -22,12 +22,17 @@ static int write_word(const warploom_core *core, uint32_t address, uint32_t valu
     return core->write32(core->context, address, value) ? WARPLOOM_BUS_ERROR : WARPLOOM_OK;
 }
 
+/* Wait until every write has had its response. */
+static int settle(const warploom_core *core)
+{
+    return core->barrier && core->barrier(core->context) ? WARPLOOM_BUS_ERROR : WARPLOOM_OK;
+}
+
 /* The last write of a call: no read that follows it passes the writes of the call. */
 static int write_last(const warploom_core *core, uint32_t address, uint32_t value)
 {
     int error = write_word(core, address, value);
-    if (error || !core->barrier) return error;
-    return core->barrier(core->context) ? WARPLOOM_BUS_ERROR : WARPLOOM_OK;
+    return error ? error : settle(core);
 }
 
 int warploom_read_register(const warploom_core *core, uint32_t address, uint32_t *value)
@@ -66,10 +71,13 @@ int warploom_submit_words(const warploom_core *core, uint32_t section, const uin
                           uint32_t count)
 {
     if (count > TASK_WORDS) return WARPLOOM_RANGE;
-    return warploom_submit_chosen(core, section, words, (uint32_t)((UINT64_C(1) << count) - 1));
+    return warploom_submit_chosen(core, section, words,
+                                  count ? UINT32_MAX >> (TASK_WORDS - count) : 0);
 }
 
-/* Write the chosen words of the task register and ring, unless the section is busy. */
+/* Write the chosen words of the task register and ring, unless the section is busy. A word may be
+ * refused where another master resets the core: a bus that posts writes tells of it here, and what
+ * would be half a command is not rung. */
 int warploom_submit_chosen(const warploom_core *core, uint32_t section, const uint32_t *words,
                            uint32_t chosen)
 {
@@ -85,17 +93,23 @@ int warploom_submit_chosen(const warploom_core *core, uint32_t section, const ui
         error = write_word(core, warploom_section(section, offset), words[word]);
         if (error) return error;
     }
+    error = settle(core);
+    if (error) return error;
     return write_last(core, warploom_section(section, WARPLOOM_SECTION_DOORBELL_OFFSET), 1);
+}
+
+static int pairs_fit(const warploom_wait_pair *pairs, uint32_t waits)
+{
+    uint32_t k;
+    if (waits > WARPLOOM_LAUNCH_WAITS) return 0;
+    for (k = 0; k < waits; k++)
+        if (!FITS(pairs[k].stream, WARPLOOM_LAUNCH_WAIT0_STREAM) || pairs[k].relative > LOOPS)
+            return 0;
+    return 1;
 }
 
 static int launch_fits(const warploom_launch *launch)
 {
-    uint32_t k;
-    if (launch->waits > WARPLOOM_LAUNCH_WAITS) return 0;
-    for (k = 0; k < launch->waits; k++)
-        if (!FITS(launch->wait[k].stream, WARPLOOM_LAUNCH_WAIT0_STREAM) ||
-            launch->wait[k].relative > LOOPS)
-            return 0;
     return FITS(launch->address_space, WARPLOOM_LAUNCH_ADDRESS_SPACE) &&
            FITS(launch->stream, WARPLOOM_LAUNCH_STREAM) &&
            FITS(launch->priority, WARPLOOM_LAUNCH_PRIORITY) &&
@@ -111,14 +125,15 @@ static int launch_fits(const warploom_launch *launch)
            FITS(launch->barriers, WARPLOOM_LAUNCH_BARRIERS);
 }
 
-int warploom_pack_launch(const warploom_launch *launch, uint32_t *words)
+int warploom_pack_waiting(const warploom_launch *launch, const warploom_wait_pair *pairs,
+                          uint32_t waits, uint32_t *words)
 {
     uint32_t n;
-    if (!launch_fits(launch)) return WARPLOOM_RANGE;
+    if (!pairs_fit(pairs, waits) || !launch_fits(launch)) return WARPLOOM_RANGE;
     for (n = 0; n < WARPLOOM_LAUNCH_WORDS; n++) words[n] = 0;
     words[WARPLOOM_LAUNCH_OPCODE_WORD] =
         PUT(WARPLOOM_OPCODE_LAUNCH, WARPLOOM_LAUNCH_OPCODE) |
-        PUT((1u << launch->waits) - 1, WARPLOOM_LAUNCH_FLAGS);
+        PUT((1u << waits) - 1, WARPLOOM_LAUNCH_FLAGS);
     words[WARPLOOM_LAUNCH_CODE_LOW_WORD] = LOW(launch->code);
     words[WARPLOOM_LAUNCH_CODE_HIGH_WORD] = HIGH(launch->code);
     words[WARPLOOM_LAUNCH_ARGUMENTS_LOW_WORD] = LOW(launch->arguments);
@@ -147,29 +162,32 @@ int warploom_pack_launch(const warploom_launch *launch, uint32_t *words)
         words[INLINE_WORD + 2 * n] = LOW(launch->inline_args[n]);
         words[INLINE_WORD + 2 * n + 1] = HIGH(launch->inline_args[n]);
     }
-    for (n = 0; n < launch->waits; n++) {
+    for (n = 0; n < waits; n++) {
         words[WARPLOOM_LAUNCH_OPCODE_WORD] |=
-            PUT(launch->wait[n].relative << (WARPLOOM_FLAG_RELATIVE + n), WARPLOOM_LAUNCH_FLAGS);
+            PUT(pairs[n].relative << (WARPLOOM_FLAG_RELATIVE + n), WARPLOOM_LAUNCH_FLAGS);
         words[WARPLOOM_LAUNCH_WAIT0_STREAM_WORD + n] =
-            PUT(launch->wait[n].stream, WARPLOOM_LAUNCH_WAIT0_STREAM) |
-            PUT(CUT(launch->wait[n].count, WARPLOOM_LAUNCH_WAIT0_COUNT),
-                WARPLOOM_LAUNCH_WAIT0_COUNT);
+            PUT(pairs[n].stream, WARPLOOM_LAUNCH_WAIT0_STREAM) |
+            PUT(CUT(pairs[n].count, WARPLOOM_LAUNCH_WAIT0_COUNT), WARPLOOM_LAUNCH_WAIT0_COUNT);
     }
     return WARPLOOM_OK;
+}
+
+int warploom_pack_launch(const warploom_launch *launch, uint32_t *words)
+{
+    return warploom_pack_waiting(launch, launch->wait, launch->waits, words);
 }
 
 int warploom_submit_launch(const warploom_core *core, uint32_t section, const warploom_launch *launch)
 {
     uint32_t words[WARPLOOM_LAUNCH_WORDS];
-    uint32_t count = INLINE_WORD + 2 * WARPLOOM_INLINE_ARGS;
     int error = warploom_pack_launch(launch, words);
-    if (launch->waits) count = WARPLOOM_LAUNCH_WAIT0_STREAM_WORD + launch->waits;
-    return error ? error : warploom_submit_words(core, section, words, count);
+    if (error) return error;
+    return warploom_submit_words(core, section, words, warploom_launch_length(launch->waits));
 }
 
 int warploom_submit_task(const warploom_core *core, uint32_t section, const warploom_task *task)
 {
-    uint32_t words[WARPLOOM_RUN_ARGUMENTS_HIGH_WORD + 1] = {0};
+    uint32_t words[WARPLOOM_RUN_ARGUMENTS_HIGH_WORD + 1];
     uint32_t flags = task->skip_primary ? WARPLOOM_FLAG_SKIP_PRIMARY : 0;
     if (!FITS(task->parts, WARPLOOM_RUN_PARTS) || !FITS(task->larger, WARPLOOM_RUN_LARGER))
         return WARPLOOM_RANGE;

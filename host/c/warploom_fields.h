@@ -2,7 +2,7 @@
 #ifndef WARPLOOM_FIELDS_H
 #define WARPLOOM_FIELDS_H
 
-#include "warploom_host.h"
+#include "warploom_kept.h"
 
 /* The value of a field that a word holds, and the word that holds a value. */
 #define GET(word, field) (((word) & field##_MASK) >> field##_SHIFT)
@@ -23,5 +23,18 @@
 #define WARPLOOM_LAUNCH_QUIET_MASK UINT32_C(0)
 #define WARPLOOM_FLAG_RELATIVE 0
 #endif
+
+/* As the calls of warploom.h and warploom_kept.h, for other pairs than the launch's own. */
+int warploom_pack_waiting(const warploom_launch *launch, const warploom_wait_pair *pairs,
+                          uint32_t waits, uint32_t *words);
+int warploom_launch_waiting(const warploom_core *core, uint32_t section,
+                            const warploom_launch *launch, const warploom_wait_pair *pairs,
+                            uint32_t waits, warploom_kept *kept, warploom_outcome *outcome);
+
+/* How many words a launch is read from, counted from word 0. */
+static inline uint32_t warploom_launch_length(uint32_t waits)
+{
+    return waits ? WARPLOOM_LAUNCH_WAIT0_STREAM_WORD + waits : 12 + 2 * WARPLOOM_INLINE_ARGS;
+}
 
 #endif

@@ -15,8 +15,8 @@ typedef struct {
 
 /* Know nothing: when another driver may have used the section, or after a reset. */
 void warploom_forget_words(warploom_kept *kept);
-/* The words that a launch is read from, a bit each: a pair's only if it counts. */
-uint32_t warploom_read_words(const warploom_launch *launch);
+/* The words that a launch with so many pairs is read from, a bit each. */
+uint32_t warploom_read_words(uint32_t waits);
 /* As warploom_submit_launch; writes the words that differ. After any error `kept` knows nothing. */
 int warploom_submit_launch_kept(const warploom_core *core, uint32_t section,
                                 const warploom_launch *launch, warploom_kept *kept);

@@ -122,25 +122,25 @@ static int write_half(const warploom_core *core, warploom_templates *templates, 
 int warploom_write_template(const warploom_core *core, warploom_templates *templates, uint32_t slot,
                             const warploom_launch *launch, const warploom_steps *steps)
 {
-    static const warploom_steps none = {0};
     uint32_t first[WARPLOOM_LAUNCH_WORDS], second[HALF_WORDS], changed = 0, field;
-    warploom_launch quiet = *launch;
     int error;
-    quiet.quiet = 1;
-    if (!steps) steps = &none;
-    if (slot >= SLOTS || !templates->group[slot] || !steps_fit(steps)) return WARPLOOM_RANGE;
-    error = warploom_pack_launch(&quiet, first);
+    if (slot >= SLOTS || !templates->group[slot] || (steps && !steps_fit(steps)))
+        return WARPLOOM_RANGE;
+    error = warploom_pack_launch(launch, first);
     if (error) return error;
+    first[WARPLOOM_LAUNCH_STREAM_WORD] |= PUT(1u, WARPLOOM_LAUNCH_QUIET);
     if (is_used(templates, slot)) return WARPLOOM_BUSY;
-    first[WARPLOOM_TEMPLATE_CHANGES_WORD] =
-        PUT(steps->steps | steps->alternates, WARPLOOM_TEMPLATE_CHANGES) |
-        PUT(steps->alternates, WARPLOOM_TEMPLATE_ALTERNATES);
-    for (field = 0; field < FIRST_INLINE + WARPLOOM_INLINE_ARGS; field++)
+    first[WARPLOOM_TEMPLATE_CHANGES_WORD] = 0;
+    if (steps)
+        first[WARPLOOM_TEMPLATE_CHANGES_WORD] =
+            PUT(steps->steps | steps->alternates, WARPLOOM_TEMPLATE_CHANGES) |
+            PUT(steps->alternates, WARPLOOM_TEMPLATE_ALTERNATES);
+    for (field = 0; steps && field < FIRST_INLINE + WARPLOOM_INLINE_ARGS; field++)
         if ((steps->steps | steps->alternates) >> field & 1)
             changed |= pack_change(steps, field, second);
     templates->written[slot] = 0;
     error = write_half(core, templates, slot, 0, first,
-                       warploom_read_words(launch) | 1u << WARPLOOM_TEMPLATE_CHANGES_WORD);
+                       warploom_read_words(launch->waits) | 1u << WARPLOOM_TEMPLATE_CHANGES_WORD);
     if (!error) error = write_half(core, templates, slot, 1, second, changed);
     if (!error && core->barrier && core->barrier(core->context)) error = WARPLOOM_BUS_ERROR;
     if (error)
@@ -218,7 +218,7 @@ int warploom_submit_loop(const warploom_core *core, warploom_templates *template
     loop->iterations = iterations;
     if (templates->streams) {
         loop->epoch = templates->streams->epoch;
-        templates->streams->loops |= UINT64_C(1) << section;
+        templates->streams->loops |= UINT32_C(1) << section;
         mark_streams(templates, loop, 1);
     }
     return WARPLOOM_OK;
@@ -242,12 +242,27 @@ int warploom_loop_done(const warploom_core *core, uint32_t section)
     }
 }
 
-/* Let the counts of a loop's streams go on by its launches. */
-static void count_launches(warploom_templates *templates, const warploom_loop *loop,
+/* Divide by `by`, at most SLOTS, without an instruction that a small core may lack. */
+static uint32_t divide(uint32_t value, uint32_t by, uint32_t *rest)
+{
+    uint32_t quotient = 0, bit;
+    *rest = 0;
+    for (bit = UINT32_C(1) << 31; bit; bit >>= 1) {
+        *rest = *rest << 1 | !!(value & bit);
+        if (*rest < by) continue;
+        *rest -= by;
+        quotient |= bit;
+    }
+    return quotient;
+}
+
+/* Let the counts of the streams of a section's loop go on by its launches. */
+static void count_launches(warploom_templates *templates, uint32_t section,
                            const warploom_loop_result *result)
 {
+    const warploom_loop *loop = &templates->loops[section - FIRST_SECTION];
     warploom_streams *streams = templates->streams;
-    uint32_t whole = result->accepted / loop->size, rest = result->accepted % loop->size, k;
+    uint32_t rest, k, whole = divide(result->accepted, loop->size, &rest);
     /* All were accepted, also if they are more than 2^32. */
     if (!result->code) {
         whole = loop->iterations;
@@ -256,7 +271,7 @@ static void count_launches(warploom_templates *templates, const warploom_loop *l
     /* A soft reset has ended everything. */
     if (!streams || loop->epoch != streams->epoch) return;
     mark_streams(templates, loop, UINT32_MAX);
-    streams->loops &= ~(UINT64_C(1) << (FIRST_SECTION + (uint32_t)(loop - templates->loops)));
+    streams->loops &= ~(UINT32_C(1) << section);
     for (k = 0; k < loop->size; k++)
         streams->count[stream_of(templates, loop->first + k)] += (uint64_t)whole + (k < rest);
     /* All have finished, and so has what was before them. */
@@ -290,7 +305,7 @@ int warploom_loop_outcome(const warploom_core *core, warploom_templates *templat
                                        &result->finished);
     if (error) return error;
     loop = &templates->loops[section - FIRST_SECTION];
-    if (loop->runs) count_launches(templates, loop, result);
+    if (loop->runs) count_launches(templates, section, result);
     loop->runs = 0;
     return (int)result->code;
 }

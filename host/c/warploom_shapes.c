@@ -60,13 +60,22 @@ static warploom_shape *new_shape(warploom_shapes *shapes, const warploom_launch 
     }
 }
 
+/* The product, without an instruction that a small core may lack. */
+static uint32_t times(uint32_t a, uint32_t b)
+{
+    uint32_t product = 0;
+    for (; b; b >>= 1, a <<= 1)
+        if (b & 1) product += a;
+    return product;
+}
+
 int warploom_place_indices(warploom_shapes *shapes, warploom_launch *launch)
 {
     warploom_shape *shape;
     uint32_t warps, words[WARPLOOM_LAUNCH_WORDS];
     launch->index_address = 0;
     if (warploom_pack_launch(launch, words)) return WARPLOOM_RANGE;
-    warps = (launch->dx * launch->dy * launch->dz + WARPLOOM_WARP_SIZE - 1) / WARPLOOM_WARP_SIZE;
+    warps = (times(times(launch->dx, launch->dy), launch->dz) + WARPLOOM_WARP_SIZE - 1) / WARPLOOM_WARP_SIZE;
     /* The core refuses a block without threads; without an index memory the address is 0. */
     if (!warps || !WARPLOOM_INDEX_MEMORY_WARPS) return WARPLOOM_OK;
     if (!shapes->size || warps > WARPLOOM_INDEX_MEMORY_WARPS) return WARPLOOM_RANGE;

@@ -1,4 +1,5 @@
 #include "warploom_streams.h"
+#include "warploom_fields.h"
 
 /* An event that is so many launches behind is reached. */
 #define FAR_BEHIND UINT32_C(0x8000)
@@ -35,19 +36,64 @@ static int is_reached(const warploom_streams *streams, const warploom_event *eve
            streams->count[event->stream] - event->count >= FAR_BEHIND;
 }
 
+/* A struct is copied field by field: a compiler calls memcpy for a whole one, and a core without a
+ * library has none. */
+static void copy_event(warploom_event *to, const warploom_event *from)
+{
+    to->stream = from->stream;
+    to->epoch = from->epoch;
+    to->count = from->count;
+    to->quiet = from->quiet;
+}
+
+static void copy_open(warploom_open *to, const warploom_open *from)
+{
+    to->ticket = from->ticket;
+    to->stream = from->stream;
+    to->count = from->count;
+}
+
+static void copy_record(warploom_record *to, const warploom_record *from)
+{
+    to->ticket = from->ticket;
+    to->fate = from->fate;
+    to->code = from->code;
+    to->kind = from->kind;
+    to->kills = from->kills;
+    to->drained = from->drained;
+    to->cycles = from->cycles;
+    to->stream = from->stream;
+    to->offered = from->offered;
+    to->number = from->number;
+    to->accepted = from->accepted;
+    to->first_offer = from->first_offer;
+    to->made = from->made;
+    to->met_finished = from->met_finished;
+    to->met_killed = from->met_killed;
+    to->met_drained = from->met_drained;
+    to->met_skipped = from->met_skipped;
+}
+
 /* Remove pair k of a stream's next launch. */
 static void drop_pair(warploom_streams *streams, uint32_t stream, uint32_t k)
 {
     warploom_event *pairs = streams->pair[stream];
-    for (streams->pairs[stream]--; k < streams->pairs[stream]; k++) pairs[k] = pairs[k + 1];
+    for (streams->pairs[stream]--; k < streams->pairs[stream]; k++)
+        copy_event(&pairs[k], &pairs[k + 1]);
 }
 
-/* Let a launch wait for its stream's pairs, behind its own relative ones. */
-static int put_pairs(warploom_streams *streams, warploom_launch *launch)
+/* The pairs that a launch waits for, WARPLOOM_WAIT_WORDS at most: its own relative ones, and behind
+ * them its stream's. */
+static int put_pairs(warploom_streams *streams, const warploom_launch *launch,
+                     warploom_wait_pair *pairs, uint32_t *waits)
 {
     uint32_t stream = launch->stream, used = 0, k;
-    for (k = 0; k < launch->waits && k < WARPLOOM_WAIT_WORDS; k++)
-        if (launch->wait[k].relative) launch->wait[used++] = launch->wait[k];
+    for (k = 0; k < launch->waits && k < WARPLOOM_WAIT_WORDS; k++) {
+        if (!launch->wait[k].relative) continue;
+        pairs[used].stream = launch->wait[k].stream;
+        pairs[used].count = launch->wait[k].count;
+        pairs[used++].relative = launch->wait[k].relative;
+    }
     for (k = 0; k < streams->pairs[stream];) {
         const warploom_event *event = &streams->pair[stream][k];
         if (is_reached(streams, event)) {
@@ -56,12 +102,12 @@ static int put_pairs(warploom_streams *streams, warploom_launch *launch)
         }
         if (streams->looping[event->stream]) return WARPLOOM_BUSY;
         if (used == WARPLOOM_LAUNCH_WAITS) return WARPLOOM_RANGE;
-        launch->wait[used].stream = event->stream;
-        launch->wait[used].relative = 0;
-        launch->wait[used++].count = (uint32_t)event->count;
+        pairs[used].stream = event->stream;
+        pairs[used].relative = 0;
+        pairs[used++].count = (uint32_t)event->count;
         k++;
     }
-    launch->waits = used;
+    *waits = used;
     return WARPLOOM_OK;
 }
 
@@ -85,17 +131,18 @@ static void note_launch(warploom_streams *streams, const warploom_launch *launch
 int warploom_streams_launch(const warploom_core *core, warploom_streams *streams, uint32_t section,
                             const warploom_launch *launch, uint32_t *ticket)
 {
-    warploom_launch waiting = *launch;
+    warploom_wait_pair pairs[WARPLOOM_WAIT_WORDS];
     warploom_outcome outcome;
+    uint32_t waits = 0;
     int error;
     *ticket = 0;
     if (launch->stream >= WARPLOOM_STREAMS || section >= WARPLOOM_SECTIONS) return WARPLOOM_RANGE;
     if (!launch->quiet && streams->opened == WARPLOOM_OPEN) return WARPLOOM_FULL;
-    if (streams->looping[launch->stream] || streams->loops >> section & 1) return WARPLOOM_BUSY;
-    error = put_pairs(streams, &waiting);
+    if (streams->looping[launch->stream] || (LOOPS && streams->loops >> section & 1)) return WARPLOOM_BUSY;
+    error = put_pairs(streams, launch, pairs, &waits);
     if (!error)
-        error = warploom_launch_kept(core, section, &waiting,
-                                     streams->words ? &streams->words[section] : 0, &outcome);
+        error = warploom_launch_waiting(core, section, launch, pairs, waits,
+                                        streams->words ? &streams->words[section] : 0, &outcome);
     if (error) return error;
     note_launch(streams, launch, &outcome);
     *ticket = outcome.ticket;
@@ -112,7 +159,7 @@ static void note_record(warploom_streams *streams, const warploom_record *record
             /* It began, so all before it have ended; one that waited may be aborted earlier. */
             if (record->offered && streams->ended[open->stream] < open->count)
                 streams->ended[open->stream] = open->count;
-            streams->open[n] = streams->open[--streams->opened];
+            copy_open(&streams->open[n], &streams->open[--streams->opened]);
             return;
         }
     }
@@ -123,8 +170,8 @@ static int take_kept(warploom_streams *streams, warploom_record *record)
 {
     uint32_t n;
     if (!streams->used) return WARPLOOM_EMPTY;
-    *record = streams->kept[0];
-    for (n = 1; n < streams->used; n++) streams->kept[n - 1] = streams->kept[n];
+    copy_record(record, &streams->kept[0]);
+    for (n = 1; n < streams->used; n++) copy_record(&streams->kept[n - 1], &streams->kept[n]);
     streams->used--;
     return WARPLOOM_OK;
 }
@@ -207,7 +254,7 @@ int warploom_stream_wait(const warploom_core *core, warploom_streams *streams, u
         warploom_event *pair = &streams->pair[stream][k];
         if (pair->stream != event->stream) continue;
         /* The later launch's end implies the earlier one's. */
-        if (pair->count < event->count) *pair = *event;
+        if (pair->count < event->count) copy_event(pair, event);
         return WARPLOOM_OK;
     }
     if (!WARPLOOM_LAUNCH_WAITS) return wait_for(core, streams, event);
@@ -216,6 +263,6 @@ int warploom_stream_wait(const warploom_core *core, warploom_streams *streams, u
         if (error) return error;
         drop_pair(streams, stream, 0);
     }
-    streams->pair[stream][streams->pairs[stream]++] = *event;
+    copy_event(&streams->pair[stream][streams->pairs[stream]++], event);
     return WARPLOOM_OK;
 }

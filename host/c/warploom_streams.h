@@ -40,7 +40,7 @@ typedef struct {
     uint64_t quiet[WARPLOOM_STREAMS];   /* number of the latest quiet one; 0: none */
     uint64_t ended[WARPLOOM_STREAMS];   /* up to this one all have ended, as a record says */
     uint32_t looping[WARPLOOM_STREAMS]; /* loops that run with launches of the stream */
-    uint64_t loops;                     /* sections whose loop's outcome was not read, a bit each */
+    uint32_t loops;                     /* sections whose loop's outcome was not read, a bit each */
     uint32_t pairs[WARPLOOM_STREAMS]; /* pairs of the next launch */
     warploom_event pair[WARPLOOM_STREAMS][WARPLOOM_LAUNCH_WAITS ? WARPLOOM_LAUNCH_WAITS : 1];
     warploom_open open[WARPLOOM_OPEN];

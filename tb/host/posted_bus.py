@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from simt_host.c_calls import Refused
 from warploom_spec import Config
 from warploom_spec.host_map import section_address
 from warploom_spec.host_registers import register_addresses
@@ -70,3 +71,33 @@ class PostedBus:
             self.records.pop(0)
         elif address == self._control and value & 1:
             self.resetting_until = self.now + WORKS
+
+
+@dataclass
+class ShutBus(PostedBus):
+    """A bus whose core another master resets: it refuses what arrives in some cycles.
+
+    `barrier` tells of what was refused. `mixed` counts doorbells that rang though a word of their
+    command was refused.
+    """
+
+    shut: range = range(0)
+    mixed: int = 0
+    refused: bool = False
+    lost: bool = False
+
+    def barrier(self) -> None:
+        """Wait for the responses of all writes; raise `Refused` if one of them is an error."""
+        super().barrier()
+        if self.refused:
+            self.refused = False
+            raise Refused
+
+    def _arrives(self, address: int, value: int) -> None:
+        if self.now in self.shut:
+            self.refused = self.lost = True
+            return
+        if address == self._doorbell:
+            self.mixed += self.lost
+            self.lost = False
+        super()._arrives(address, value)

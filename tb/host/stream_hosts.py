@@ -41,7 +41,7 @@ def state_of(config):
             *((name, U32) for name in ("used", "opened", "epoch")),
             *((name, U64 * streams) for name in ("count", "quiet", "ended")),
             ("looping", U32 * streams),
-            ("loops", U64),
+            ("loops", U32),
             ("pairs", U32 * streams),
             ("pair", Event * max(1, config.launch_waits) * streams),
             ("open", _Open * config.records),

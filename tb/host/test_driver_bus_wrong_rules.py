@@ -80,7 +80,7 @@ IN_C = {
         with_header,
         accesses.demand_a_count_s_field,
         (),
-        r"CUT\((launch->wait\[\w+\]\.count), \w+\)",
+        r"CUT\((\w+\[\w+\]\.count), \w+\)",
         r"\1",
     ),
     "a command has as many words as the program says": (

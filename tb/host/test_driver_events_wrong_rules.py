@@ -129,7 +129,7 @@ WRONG = {
 WRONG_IN_C = {
     "a refused launch hands on a ticket": (
         demand_the_ticket_0,
-        r"(if \(!error\))(\s*error = warploom_launch_kept[^;]*;)",
+        r"(if \(!error\))(\s*error = warploom_launch_waiting[^;]*;)",
         r"\1 {\2 *ticket = outcome.ticket; }",
     ),
     "a launch that was not submitted leaves its ticket as it was": (

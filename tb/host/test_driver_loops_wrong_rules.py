@@ -34,7 +34,7 @@ WRONG = {
     ),
     "templates are not made quiet": (
         loops.demand_a_thousand_iterations,
-        ("loops", r"quiet\.quiet = 1;", ""),
+        ("loops", r"\w+\[\w+\] \|= PUT\(1u, WARPLOOM_LAUNCH_QUIET\);", ""),
         Change(Templates, "write_template", "quiet=True", "quiet=False"),
     ),
     "slots of a loop that runs are written": (
@@ -69,7 +69,7 @@ WRONG = {
     ),
     "relative pairs of a launch are dropped": (
         quiet.demand_own_pairs_first,
-        ("streams", r"if \((\w+)->wait\[k\]\.relative\)", r"if (0 && \1->wait[k].relative)"),
+        ("streams", r"if \(!(\w+)->wait\[k\]\.relative\)", r"if (1 || \1->wait[k].relative)"),
         Change(Streams, "launch", "[*waits, *", "[*waits[:0], *"),
     ),
     "a refusal leaves kept words": (

@@ -6,12 +6,18 @@ import pytest
 
 from simt_host.c_calls import Refused
 from tb.host import c_driver
-from tb.host.posted_bus import PostedBus
+from tb.host.c_driver import HOST
+from tb.host.posted_bus import LATE, PostedBus, ShutBus
+from tb.support.planted import plant
+from warploom_dev.rewrite import Rewrite
 from warploom_host import HostDriver
 from warploom_spec import LaunchDescriptor, preset
 
 TINY = preset("tiny")
 LAUNCHES = 4
+BUS_ERROR = -1
+#: Cycles in which a core that is reset refuses words, and positions of the first one.
+SHUT, POSITIONS = 6, 24
 
 
 @pytest.fixture(scope="module")
@@ -28,6 +34,8 @@ class CHost:
 
     def launch(self):
         error, ticket = self._driver.launch(0, gx=1, gy=1, gz=1, dx=1, dy=1, dz=1)
+        if error == BUS_ERROR:
+            raise Refused
         assert error == 0
         return ticket
 
@@ -98,6 +106,49 @@ def test_without_it_one_record_is_taken_three_times(host_of):
     bus = PostedBus(TINY, records=[1, 2, 3])
     host = host_of(bus, False)
     assert [host.take_record() for _ in range(3)] == [1, 1, 1]
+
+
+def demand_no_mixed_launch(host):
+    """Hold that no doorbell rings half a command, wherever another master's reset falls."""
+    refused = 0
+    for first in range(LATE, LATE + POSITIONS):
+        bus = ShutBus(TINY, shut=range(first, first + SHUT))
+        try:
+            host(bus).launch()
+        except Refused:
+            refused += 1
+        assert bus.mixed == 0, f"half a command is rung if the core is shut from cycle {first} on"
+    assert refused >= POSITIONS // 2
+
+
+def c_host(library):
+    return lambda bus: CHost(library, bus, bus.barrier)
+
+
+def python_host(bus):
+    return PythonHost(bus, bus.barrier)
+
+
+def test_beside_another_masters_reset_no_half_a_command_is_rung(library):
+    demand_no_mixed_launch(c_host(library))
+    demand_no_mixed_launch(python_host)
+
+
+def test_without_c_s_barrier_before_the_doorbell_one_is_rung(tmp_path):
+    source = (HOST / "warploom.c").read_text()
+    settled = "    error = settle(core);"
+    assert source.count(settled) == 1
+    texts = {"warploom.c": source.replace(settled, "    error = 0;")}
+    broken = ctypes.CDLL(str(c_driver.build(tmp_path, texts=texts)))
+    with pytest.raises(AssertionError, match="half a command is rung"):
+        demand_no_mixed_launch(c_host(broken))
+
+
+def test_without_python_s_barrier_before_the_doorbell_one_is_rung(monkeypatch):
+    ring = "self._write(doorbell, 1)"
+    plant(monkeypatch, [Rewrite(HostDriver, "_ring", f"self._settle()\n{ring}", ring)])
+    with pytest.raises(AssertionError, match="half a command is rung"):
+        demand_no_mixed_launch(python_host)
 
 
 @pytest.mark.parametrize("ordered", [True, False])

@@ -134,14 +134,14 @@ WRONG = {
     "one pair's flag alone is set": (
         rules.test_a_launch_s_pairs_stand_behind_its_words,
         (),
-        r"\(1u << (\w+->waits)\) - 1",
+        r"\(1u << (waits)\) - 1",
         r"1u << \1 >> 1",
         Rewrite(LaunchWords, "pack", "(1 << len(waits)) - 1", "1 << len(waits) >> 1"),
     ),
     "a pair too many is written": (
         rules.test_a_pair_too_many_or_of_no_stream_is_refused,
         ([(1, 1)] * 3,),
-        r"\w+->waits > WARPLOOM_LAUNCH_WAITS",
+        r"waits > WARPLOOM_LAUNCH_WAITS",
         "0",
         Rewrite(LaunchWords, "pack", "len(waits) > self._config.launch_waits", "False"),
     ),

@@ -408,6 +408,8 @@ class HostDriver:
             raise WarploomError(f"section {section} is busy; wait for its last command first")
         for number in chosen:
             self._write(self._section(section, f"T{number}"), words[number])
+        # Of a word that is refused, beside another master's reset, a bus that posts tells here.
+        self._settle()
         self._write(doorbell, 1)
         self._settle()
 
