@@ -108,12 +108,14 @@ def run(
     return done.returncode, dict(line.split(": ", 1) for line in said), done.stdout + done.stderr
 
 
+@pytest.mark.thorough
 def test_a_slow_default_test_is_named_with_its_seconds(tmp_path: Path) -> None:
     code, slow, said = run(tmp_path, "-n", "1")
     assert code == 0 and "9 passed" in said and "FAILED" not in said, said
     assert slow == dict.fromkeys(SLOW, "not in listed.json")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("processes", ["0", "1"])
 def test_where_it_counts_one_without_a_reason_fails_the_run(processes: str, tmp_path: Path) -> None:
     code, slow, said = run(tmp_path, "-n", processes, "--slow-fails", listed=("test_alone",))
@@ -123,6 +125,7 @@ def test_where_it_counts_one_without_a_reason_fails_the_run(processes: str, tmp_
     }
 
 
+@pytest.mark.thorough
 def test_one_on_the_list_may_be_slow(tmp_path: Path) -> None:
     listed = ("test_alone", "test_before_it_begins", "test_in_a_child")
     code, slow, said = run(tmp_path, "--slow-fails", listed=listed)

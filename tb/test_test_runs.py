@@ -76,6 +76,7 @@ def test_without_the_option_each_test_runs_once(tmp_path: Path) -> None:
     assert drawn[0] == "seed 9" and drawn[-1] == "nothing"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("name", "option"), [("test_seed", "--seed"), ("test_examples", "--hypothesis-seed")]
 )
@@ -107,6 +108,7 @@ def test_where(number):
 """
 
 
+@pytest.mark.thorough
 def test_tests_of_one_group_share_a_worker(tmp_path: Path) -> None:
     """What a group's tests read is made once. With pytest 9.2 pytest-xdist 3.8 does not see it."""
     (tmp_path / "test_grouped.py").write_text(GROUPED)

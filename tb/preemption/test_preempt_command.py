@@ -47,6 +47,7 @@ FEW = ("--arrivals", 20)
 FEWEST = ("--arrivals", 5)
 
 
+@pytest.mark.thorough
 def test_each_mode_has_its_figures(trace, tmp_path):
     file, plot = tmp_path / "f.json", tmp_path / "p.svg"
     done = preempt(trace, "--urgent", 20, *FEW, "--json", file, "--plot", plot)

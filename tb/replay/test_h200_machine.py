@@ -6,6 +6,9 @@ import pytest
 from warploom_golden.replay.h200_machine import EARLY, OFFER, TAKE, next_choices, place_blocks
 from warploom_golden.replay.h200_state import NONE, Layout, state
 
+# They run beside the recordings' tests: the model's loop is compiled by one process alone.
+pytestmark = pytest.mark.xdist_group("silicon")
+
 #: GPC 0 has SM 0 to 3, GPC 1 has SM 4 to 7. SM 8 and 9 are singletons and report through GPC 0.
 SMALL = Layout(
     gpc=np.array([0, 0, 0, 0, 1, 1, 1, 1, 0, 0]),

@@ -39,6 +39,7 @@ def test_a_random_trace_through_the_doorbell_is_equal(tmp_path: Path, seed: int)
     assert figures["doorbells"] >= 10
 
 
+@pytest.mark.thorough
 def test_a_full_queue_is_rung_again_and_the_cost_is_told(crowded_replay: SharedReplay) -> None:
     figures = crowded_replay.figures
     assert figures["launches"] == MANY < figures["doorbells"]

@@ -123,6 +123,7 @@ def test_the_same_seed_gives_the_same_cycles_another_does_not(tmp_path: Path, tr
     assert first == again != other
 
 
+@pytest.mark.thorough
 def test_the_time_scale_stretches_the_run(tmp_path: Path, plain_replay: SharedReplay) -> None:
     options = ("--sim", "icarus", "--config", "tiny", "--seed", plain_replay.seed)
     _, long = sim(tmp_path, plain_replay.trace, *options, "--time-scale", "1/8")
@@ -268,6 +269,7 @@ def test_a_trace_of_which_nothing_is_dispatched_is_no_success(tmp_path: Path) ->
     assert not {"blocks_per_cycle", "occupancy", "head_blocked", "gains"} & figures.keys()
 
 
+@pytest.mark.thorough
 def test_the_recordings_demand_all_that_is_compared(tmp_path: Path) -> None:
     _, figures = sim(tmp_path, STENCIL, "--launches", 2)
     assert figures["compared_events"] == figures["demanded_events"]
