@@ -13,7 +13,7 @@ from tb.support.record import made
 from warploom.host.mailbox import Mailbox
 from warploom_golden.host import Mailbox as Model
 from warploom_spec import ErrorCode, queue_packets
-from warploom_spec.host_commands import LAUNCH_COMMANDS, RESERVED_FIELD, Opcode, launch_words
+from warploom_spec.host_commands import LAUNCH_COMMANDS, Opcode, launch_words
 from warploom_spec.host_errors import HostError
 from warploom_spec.queue import QueueCode
 from warploom_spec.resources import AMOUNT_FIELDS
@@ -32,6 +32,7 @@ LAUNCH = dict.fromkeys(AMOUNT_FIELDS, 0) | {
     "address_space": 0x1234,
     "stream": 9,
     "priority": 2,
+    "quiet": 1,
     "idempotent": 0,
     "mode": 3,
     "gx": 0x7FFFFFFF,
@@ -49,23 +50,27 @@ LAUNCH = dict.fromkeys(AMOUNT_FIELDS, 0) | {
 }
 
 
-#: Two pairs: the first one counts, the second one's words are there all the same.
+#: Two pairs: the first one counts, and is relative; the second one's words are there all the same.
 WAITS = {
     "wait0_valid": 1,
     "wait0_stream": 15,
     "wait0_count": 0xFFFE,
+    "wait0_relative": 1,
     "wait1_valid": 0,
     "wait1_stream": 3,
     "wait1_count": 1,
+    "wait1_relative": 0,
 }
+#: A host's launch is no loop's.
+SENT = LAUNCH | WAITS | {"loop": 0}
 
 
 def task_of(**changes):
-    """Return the words of a launch by their names; the flags above the pairs' are not looked at."""
+    """Return the words of a launch by their names; flags of pairs that are not there count not."""
     layout = launch_words(TINY)
     values = dict.fromkeys(layout.by_name, 0) | LAUNCH | changes
     values |= {name: value for name, value in WAITS.items() if name in layout.by_name}
-    words = layout.pack(values | {"opcode": Opcode.LAUNCH, "flags": 0xF1, "parameter": 0xABCD})
+    words = layout.pack(values | {"opcode": Opcode.LAUNCH, "flags": 0xD1, "parameter": 0xABCD})
     return {f"T{k}": word for k, word in enumerate(words) if word}
 
 
@@ -87,14 +92,13 @@ def test_a_launch_is_sent_two_cycles_after_its_doorbell_with_every_field(box):
     seen = play(box, write=command(1, task_of()))
     assert seen.cycles("launch__valid") == [SENT_AT]
     sent = queue_packets.queued_launch(TINY).unpack(seen.port("launch__payload")[SENT_AT])
-    assert sent == LAUNCH | WAITS
+    assert sent == SENT
     assert seen.cycles("abort__valid") == []
 
 
 TOO_LARGE = {
     "stream": (16, 5),
     "priority": (4, 5),
-    RESERVED_FIELD: (1, 5),
     "gx": (1 << 31, 6),
     "index_address": (64, 9),
 }
@@ -128,7 +132,18 @@ def test_without_an_index_memory_an_index_address_is_0_or_refused(kind):
     # The table stands in the same word.
     assert seen.cycles("launch__valid") == [SENT_AT]
     sent = queue_packets.queued_launch(config).unpack(seen.port("launch__payload")[SENT_AT])
-    assert sent == LAUNCH | WAITS | {"index_address": 0}
+    assert sent == SENT | {"index_address": 0}
+
+
+@pytest.mark.rule("mailbox", 5)
+@pytest.mark.parametrize("kind", [Mailbox, Model], ids=["rtl", "model"])
+def test_without_loops_no_launch_is_quiet(kind):
+    """Bit 28 of T5 is `quiet` with loops."""
+    box, task = made(kind, replace(TINY, loop_templates=0)), task_of()
+    judged = len(task) + 1
+    seen = play(box, write=command(0, task), read=reads(0, "ERROR", (judged + 1,)))
+    assert answers(seen) == {judged + 1: HostError.FIELD_RANGE | 5 << 16}
+    assert seen.cycles("launch__valid") == []
 
 
 @pytest.mark.rule("mailbox", 5)

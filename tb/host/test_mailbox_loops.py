@@ -16,7 +16,7 @@ from warploom_spec.host_commands import Opcode, launch_words
 from warploom_spec.host_errors import HostError
 
 #: Four sections; sections 2 and 3 are those of loops 0 and 1.
-LOOPS = replace(preset("tiny"), sections=4, loop_templates=8)
+LOOPS = replace(preset("tiny"), sections=4)
 BEGIN, STEP = loop_packets.loop_begin(LOOPS), loop_packets.loop_step(LOOPS)
 ANSWERS = loop_packets.loop_answers(LOOPS)
 LAUNCH = queue_packets.queued_launch(LOOPS)
@@ -114,7 +114,8 @@ def test_a_loop_that_cannot_be_is_refused(box, section, slots, error):
 @pytest.mark.parametrize("kind", [Mailbox, Model], ids=["rtl", "model"])
 def test_without_loops_nobody_knows_a_loop(kind):
     read = reads(1, "ERROR", (JUDGED + 1,)) | reads(1, "RESULT2", (JUDGED + 2,))
-    seen = play(made(kind, preset("tiny")), write=command(1, LOOP), read=read)
+    config = replace(preset("tiny"), loop_templates=0)
+    seen = play(made(kind, config), write=command(1, LOOP), read=read)
     assert answers(seen) == {JUDGED + 1: HostError.BAD_OPCODE, JUDGED + 2: None}
 
 

@@ -30,9 +30,13 @@ from warploom_spec.host_registers import (
     registers,
 )
 
-CONFIGS = [*PRESETS, "tiny,policy=freed_first,sms=33", "tiny,sections=1,inline_args=0"]
-CONFIGS.append("tiny,index_memory_warps=0,sm_kill=False")
-CONFIGS.append("tiny,loop_templates=8")
+CONFIGS = [
+    *PRESETS,
+    "tiny,policy=freed_first,sms=33",
+    "tiny,sections=1,loop_sections=1,inline_args=0",
+    "tiny,index_memory_warps=0,sm_kill=False",
+    "tiny,loop_templates=0",
+]
 ROOT = Path(__file__).parents[3]
 #: The driver's files in C, beside the generated header.
 PARTS = ("", "_kept", "_loops", "_shapes", "_streams")
@@ -138,6 +142,7 @@ def test_each_field_of_a_configuration_changes_the_crc():
         "shared_cell": 2,
         "sm_kill": False,
         "loop_templates": 4,
+        "sections": 9,
     }
     seen = {config_crc(Config())}
     for name, value in vars(Config()).items():
@@ -302,7 +307,7 @@ def test_a_moved_register_an_overlap_and_a_level_that_is_written_are_found(tmp_p
     assert text.count(level) == 1
     path.write_text(text.replace(level, level.replace("sw = r;", "sw = rw;")))
     assert compiled_registers(path) != expected_registers(preset("tiny"))
-    path.write_text(text.replace("} RECORDS @ 0x30;", "} RECORDS @ 0x150;"))
+    path.write_text(text.replace("} RECORDS @ 0x30;", "} RECORDS @ 0x154;"))
     assert compiled_registers(path) != expected_registers(preset("tiny"))
     path.write_text(text.replace("} RECORDS @ 0x30;", "} RECORDS @ 0x20;"))
     with pytest.raises((AssertionError, RDLCompileError)):
