@@ -8,6 +8,8 @@ from tb.host.test_driver_loops_on_core import demand_early_ends, demand_three_te
 from tb.host.test_drivers import run_tour
 from warploom_sim.verilog.register_map import c_header
 
+pytestmark = pytest.mark.thorough
+
 
 def tour(name, folder):
     """Let the C driver take a tour, and return what it found."""
@@ -23,7 +25,6 @@ def test_a_loop_over_three_templates_and_two_streams(tmp_path):
     demand_three_templates(tour("few", tmp_path), 6)
 
 
-@pytest.mark.thorough
 def test_a_thousand_iterations_over_three_templates(tmp_path):
     demand_three_templates(tour("thousand", tmp_path), 1000)
 
