@@ -8,7 +8,7 @@ import os
 import platform
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -16,6 +16,7 @@ from typing import Final
 from warploom_sim.build_cache import cached, cached_by_sources, versions
 from warploom_sim.cosim import simulators
 from warploom_sim.failure import build_failure
+from warploom_sim.replay.bench.driver_build import compile_driver, driver_texts
 from warploom_spec import Config, WarploomError
 
 SOURCES: Final = Path(__file__).parent / "rtl_bench"
@@ -77,7 +78,7 @@ def build(
     config : Config
         Configuration of the hardware.
     simulator : str
-        ``verilator`` or ``icarus``.
+        ``verilator`` or ``icarus``; the C driver's host needs Verilator.
     waves : bool
         Whether it can write a waveform.
     host : str
@@ -99,9 +100,10 @@ def build(
     flags = ICARUS_FLAGS if simulator == "icarus" else VERILATOR_FLAGS
     if waves:
         flags = (*flags, "-DWAVES", *wave.flags)
-    parts = [[_hash(path) for path in files], flags, simulators.tools(simulator)]
+    driver = driver_texts(config) if host == "driver" else {}
+    parts = [[_hash(path) for path in files], flags, simulators.tools(simulator), driver]
     folder = cached(
-        f"replay-{simulator}", parts, functools.partial(_compile, files, flags, simulator)
+        f"replay-{simulator}", parts, functools.partial(_compile, files, flags, simulator, driver)
     )
     written = f"waves.{wave.suffix}" if waves else ""
     if simulator == "icarus":
@@ -115,6 +117,8 @@ def _hash(path: Path) -> str:
 
 def _bench_sources(simulator: str, host: str) -> list[Path]:
     # The package comes before those that use it.
+    if host == "driver":
+        return [SOURCES / name for name in ("mix.v", "sm_core.v", "driver_host.cpp")]
     names = ["mix.v", "sm_core.v", "index_reader.v", "index_read_turns.v"]
     names += ["axi_host.v"] if host == "axi" else ["launch_source.v", "launch_aborter.v"]
     names.append("clock.v" if simulator == "icarus" else "clock.cpp")
@@ -143,8 +147,16 @@ def _generate(job: dict[str, object], folder: Path) -> None:
         raise build_failure(what, done.returncode, done.stderr, folder)
 
 
-def _compile(files: Sequence[Path], flags: Sequence[str], simulator: str, folder: Path) -> None:
+def _compile(
+    files: Sequence[Path],
+    flags: Sequence[str],
+    simulator: str,
+    driver: Mapping[str, str],
+    folder: Path,
+) -> None:
     program = "iverilog" if simulator == "icarus" else "verilator"
+    if driver:
+        flags = (*flags, *compile_driver(driver, folder))
     _run((program, *flags, *(str(path.absolute()) for path in files)), simulator, folder)
     if simulator == "verilator":
         simulators.remove_intermediates(folder)
