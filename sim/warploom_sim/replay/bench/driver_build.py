@@ -8,7 +8,8 @@ from typing import Final
 from warploom_sim.failure import build_failure
 from warploom_spec import Config
 
-_FLAGS: Final = ("-std=c99", "-O2", "-c")
+#: The compiler is that of Verilator's builds, which is known to be there.
+COMMAND: Final = ("g++", "-x", "c", "-std=c99", "-O2", "-c")
 _FOLDER: Final = "driver"
 
 
@@ -34,9 +35,9 @@ def compile_driver(texts: Mapping[str, str], folder: Path) -> tuple[str, ...]:
         (there / name).write_text(text)
     sources = sorted(name for name in texts if name.endswith(".c"))
     done = subprocess.run(
-        ("gcc", *_FLAGS, *sources), cwd=there, capture_output=True, text=True, check=False
+        (*COMMAND, *sources), cwd=there, capture_output=True, text=True, check=False
     )
     if done.returncode:
-        raise build_failure("gcc", done.returncode, done.stderr, folder)
+        raise build_failure(COMMAND[0], done.returncode, done.stderr, folder)
     objects = (str((there / name).with_suffix(".o").absolute()) for name in sources)
     return ("-CFLAGS", f"-I{there.absolute()}", *objects)

@@ -16,7 +16,7 @@ from typing import Final
 from warploom_sim.build_cache import cached, cached_by_sources, versions
 from warploom_sim.cosim import simulators
 from warploom_sim.failure import build_failure
-from warploom_sim.replay.bench.driver_build import compile_driver, driver_texts
+from warploom_sim.replay.bench.driver_build import COMMAND, compile_driver, driver_texts
 from warploom_spec import Config, WarploomError
 
 SOURCES: Final = Path(__file__).parent / "rtl_bench"
@@ -101,7 +101,9 @@ def build(
     if waves:
         flags = (*flags, "-DWAVES", *wave.flags)
     driver = driver_texts(config) if host == "driver" else {}
-    parts = [[_hash(path) for path in files], flags, simulators.tools(simulator), driver]
+    parts = [[_hash(path) for path in files], flags, simulators.tools(simulator)]
+    if driver:
+        parts += [driver, COMMAND]
     folder = cached(
         f"replay-{simulator}", parts, functools.partial(_compile, files, flags, simulator, driver)
     )
