@@ -9,9 +9,11 @@ from warploom_golden.deferral.trace_loops import TraceLaunch, fold_trace
 from warploom_sim.build_cache import where_built
 from warploom_sim.methods.defer.folded_launches import refuse_held, trace_launches
 from warploom_sim.methods.defer.rtl_commands import folded_lines, single_lines
-from warploom_sim.methods.defer.rtl_runs import SIMULATOR, Done, Given, run_all
+from warploom_sim.methods.defer.rtl_runs import Done, Given, run_all
 from warploom_sim.methods.defer.rtl_tables import Difference, Seen, difference, expected, recorded
-from warploom_sim.replay.bench import replay_bench_build
+from warploom_sim.replay.bench import driver_build
+from warploom_sim.replay.bench.driver_build import SIMULATOR
+from warploom_sim.replay.bench.replay_bench_build import Simulation
 from warploom_sim.screen import working
 from warploom_sim.traces.trace_reader import Trace
 from warploom_spec import Config, WarploomError
@@ -62,14 +64,14 @@ def run_trace(trace: Trace, config: Config) -> RtlOutcome:
     refuse_held(trace, launches)
     what = f"building FrontEnd with {config.loop_templates} templates for {SIMULATOR}"
     with working(f"{what}{where_built()}, once"):
-        simulation = replay_bench_build.build(config, SIMULATOR, host="driver")
+        simulation = driver_build.build(config)
     return compare_runs(launches, config, simulation, Path(trace.path).name)
 
 
 def compare_runs(
     launches: Sequence[TraceLaunch],
     config: Config,
-    simulation: replay_bench_build.Simulation,
+    simulation: Simulation,
     name: str,
 ) -> RtlOutcome:
     """Run launches folded and one by one; ``name`` stands beside the progress bar."""

@@ -19,6 +19,7 @@ from warploom_sim.build_cache import build_root
 from warploom_sim.cosim import simulators
 from warploom_sim.failure import ProgramError
 from warploom_sim.kept_folders import hold, release_folder
+from warploom_sim.replay.bench.driver_build import SIMULATOR
 from warploom_sim.replay.bench.records import launched_packet, record_packets
 from warploom_sim.replay.bench.replay_bench_build import Simulation
 from warploom_sim.replay.event_files import EventFile
@@ -26,8 +27,6 @@ from warploom_sim.replay.simulation_run import LOG, SILENCE_LIMIT, failure, read
 from warploom_sim.screen import progress_bar
 from warploom_spec import Config
 
-#: The one simulator in whose program the C driver runs.
-SIMULATOR: Final = "verilator"
 _COMMANDS: Final = "commands.txt"
 _POLL_S: Final = 0.2
 #: Cycles that a run goes on after its last block: a launch too many would begin.

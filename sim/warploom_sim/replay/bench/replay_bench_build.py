@@ -8,7 +8,7 @@ import os
 import platform
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -16,7 +16,6 @@ from typing import Final
 from warploom_sim.build_cache import cached, cached_by_sources, versions
 from warploom_sim.cosim import simulators
 from warploom_sim.failure import build_failure
-from warploom_sim.replay.bench.driver_build import COMMAND, compile_driver, driver_texts
 from warploom_spec import Config, WarploomError
 
 SOURCES: Final = Path(__file__).parent / "rtl_bench"
@@ -78,11 +77,11 @@ def build(
     config : Config
         Configuration of the hardware.
     simulator : str
-        ``verilator`` or ``icarus``; the C driver's host needs Verilator.
+        ``verilator`` or ``icarus``.
     waves : bool
         Whether it can write a waveform.
     host : str
-        One of `warploom_sim.replay.bench.replay_bench.MODULES`.
+        ``direct`` or ``axi``: who sends the launches.
 
     Raises
     ------
@@ -92,20 +91,14 @@ def build(
         If the Verilog does not compile, with the end of the log; or the disk is full.
     """
     simulators.require(simulator)
-    job: dict[str, object] = {"config": dataclasses.asdict(config), "host": host}
-    parts: list[object] = [job, platform.python_version(), *versions(TOOLS)]
-    text = cached_by_sources("replay-verilog", parts, functools.partial(_generate, job))
-    files = [*_bench_sources(simulator, host), *sorted(text.glob("*.v"))]
+    files = [*_bench_sources(simulator, host), *verilog_files(config, host)]
     wave = simulators.waveform(simulator)
     flags = ICARUS_FLAGS if simulator == "icarus" else VERILATOR_FLAGS
     if waves:
         flags = (*flags, "-DWAVES", *wave.flags)
-    driver = driver_texts(config) if host == "driver" else {}
-    parts = [[_hash(path) for path in files], flags, simulators.tools(simulator)]
-    if driver:
-        parts += [driver, COMMAND]
+    parts = [[content_hash(path) for path in files], flags, simulators.tools(simulator)]
     folder = cached(
-        f"replay-{simulator}", parts, functools.partial(_compile, files, flags, simulator, driver)
+        f"replay-{simulator}", parts, functools.partial(_compile, files, flags, simulator)
     )
     written = f"waves.{wave.suffix}" if waves else ""
     if simulator == "icarus":
@@ -113,14 +106,29 @@ def build(
     return Simulation((str(folder / "model" / "bench"),), written)
 
 
-def _hash(path: Path) -> str:
+def verilog_files(config: Config, host: str) -> list[Path]:
+    """Return the Verilog of the hardware and of its bench, generated now or before.
+
+    Parameters
+    ----------
+    config : Config
+        Configuration of the hardware.
+    host : str
+        One of `warploom_sim.replay.bench.replay_bench.MODULES`.
+    """
+    job: dict[str, object] = {"config": dataclasses.asdict(config), "host": host}
+    parts: list[object] = [job, platform.python_version(), *versions(TOOLS)]
+    text = cached_by_sources("replay-verilog", parts, functools.partial(_generate, job))
+    return sorted(text.glob("*.v"))
+
+
+def content_hash(path: Path) -> str:
+    """Return the hash of a file's content."""
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def _bench_sources(simulator: str, host: str) -> list[Path]:
     # The package comes before those that use it.
-    if host == "driver":
-        return [SOURCES / name for name in ("mix.v", "sm_core.v", "driver_host.cpp")]
     names = ["mix.v", "sm_core.v", "index_reader.v", "index_read_turns.v"]
     names += ["axi_host.v"] if host == "axi" else ["launch_source.v", "launch_aborter.v"]
     names.append("clock.v" if simulator == "icarus" else "clock.cpp")
@@ -149,22 +157,21 @@ def _generate(job: dict[str, object], folder: Path) -> None:
         raise build_failure(what, done.returncode, done.stderr, folder)
 
 
-def _compile(
-    files: Sequence[Path],
-    flags: Sequence[str],
-    simulator: str,
-    driver: Mapping[str, str],
-    folder: Path,
-) -> None:
+def _compile(files: Sequence[Path], flags: Sequence[str], simulator: str, folder: Path) -> None:
     program = "iverilog" if simulator == "icarus" else "verilator"
-    if driver:
-        flags = (*flags, *compile_driver(driver, folder))
-    _run((program, *flags, *(str(path.absolute()) for path in files)), simulator, folder)
+    run_in((program, *flags, *(str(path.absolute()) for path in files)), simulator, folder)
     if simulator == "verilator":
         simulators.remove_intermediates(folder)
 
 
-def _run(command: Sequence[str], simulator: str, folder: Path) -> None:
+def run_in(command: Sequence[str], simulator: str, folder: Path) -> None:
+    """Run a program of a build in its folder.
+
+    Raises
+    ------
+    ProgramError
+        If it fails, with the end of what it said.
+    """
     environment = {**os.environ, **simulators.environment(simulator)}
     done = subprocess.run(
         command, env=environment, cwd=folder, capture_output=True, text=True, check=False
