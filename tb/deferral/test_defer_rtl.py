@@ -15,6 +15,7 @@ from warploom_sim.cli import main
 from warploom_sim.methods.defer import defer_rtl, rtl_commands
 from warploom_sim.methods.defer.folded_launches import trace_launches
 from warploom_sim.methods.defer.rtl_commands import folded_lines, single_lines
+from warploom_sim.methods.defer.rtl_order import early_starts
 from warploom_sim.methods.defer.rtl_tables import difference, expected, recorded
 from warploom_sim.traces import trace_reader
 from warploom_spec import preset
@@ -159,6 +160,40 @@ def test_words_that_change_while_a_launch_runs_are_found(tmp_path):
         for key, one in events["words"].items()
     }
     assert recorded(events, CONFIG).changed == 2
+
+
+def in_turn(tmp_path):
+    """Return the events of a run in which each launch ends before the next one begins."""
+    events = events_of(expected(folded_trace(tmp_path).launches, CONFIG))
+    order = np.argsort(events["offers"]["ticket"], kind="stable")
+    events["offers"] = {key: one[order] for key, one in events["offers"].items()}
+    events["offers"] |= {"cycle": 10 * np.arange(len(order)).astype(U64)}
+    for key in ("sm", "slot"):
+        events["offers"][key] = np.zeros(len(order), U64)
+    events["reports"] = {key: events["offers"][key].copy() for key in ("sm", "slot")}
+    events["reports"]["cycle"] = events["offers"]["cycle"] + U64(5)
+    return events
+
+
+def test_launches_in_turn_begin_in_time(tmp_path):
+    assert early_starts(in_turn(tmp_path), CONFIG) == []
+
+
+def test_a_launch_that_begins_before_what_it_waits_for_is_found(tmp_path):
+    events = in_turn(tmp_path)
+    # The third launch, on another stream, waits for the second one: blocks 6 to 9.
+    events["reports"]["cycle"][9] = events["offers"]["cycle"][10]
+    (said,) = early_starts(events, CONFIG)
+    assert said.startswith("launch 2 began in cycle 100, but launch 1,")
+    # The second follows the first in its stream: blocks 0 to 5.
+    events["offers"]["cycle"][6] = 55
+    assert any(
+        said.startswith("launch 1 began in cycle 55") for said in early_starts(events, CONFIG)
+    )
+    # The last block of all has no report: nobody waits for it.
+    events = in_turn(tmp_path)
+    events["reports"] = {key: one[:-1] for key, one in events["reports"].items()}
+    assert early_starts(events, CONFIG) == []
 
 
 # --- what is refused ------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from warploom_golden.deferral.trace_loops import TraceLaunch, fold_trace
 from warploom_sim.build_cache import where_built
 from warploom_sim.methods.defer.folded_launches import refuse_held, trace_launches
 from warploom_sim.methods.defer.rtl_commands import folded_lines, single_lines
+from warploom_sim.methods.defer.rtl_order import early_starts
 from warploom_sim.methods.defer.rtl_runs import Done, Given, run_all
 from warploom_sim.methods.defer.rtl_tables import Difference, Seen, difference, expected, recorded
 from warploom_sim.replay.bench import driver_build
@@ -86,6 +87,10 @@ def compare_runs(
     done = run_all(simulation, given, config, f"{name}: blocks, twice")
     seen = {key: recorded(run.tables, config) for key, run in done.items()}
     between, mismatches, problems = _compare(done, seen, wanted)
+    for key, run in done.items():
+        early = early_starts(run.tables, config)
+        mismatches += len(early)
+        problems += [f"{key}: {said}" for said in early[:1]]
     single = done[SINGLE].host
     figures = {
         "simulator": SIMULATOR,

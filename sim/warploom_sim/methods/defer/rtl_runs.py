@@ -32,7 +32,7 @@ _POLL_S: Final = 0.2
 #: Cycles that a run goes on after its last block: a launch too many would begin.
 _DRAIN: Final = 2000
 #: The kinds of events that are read.
-_READ: Final = ("launched", "answers", "words", "offers")
+_READ: Final = ("launched", "answers", "words", "offers", "reports")
 
 
 @dataclass(frozen=True)
