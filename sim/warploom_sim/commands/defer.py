@@ -107,11 +107,12 @@ def _core(config: str | None, settings: tuple[str, ...]) -> Config:
     """Return the core of ``--rtl``; refuse one without templates, or without a simulator."""
     from warploom_sim.cosim.simulators import require
     from warploom_sim.methods.defer import defer_rtl
+    from warploom_sim.replay.bench.driver_build import SIMULATOR
     from warploom_sim.variant import variant
 
     core = variant(config or "default", settings).config
     defer_rtl.check_core(core)
-    require(defer_rtl.SIMULATOR)
+    require(SIMULATOR)
     return core
 
 
