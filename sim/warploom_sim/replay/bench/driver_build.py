@@ -24,8 +24,7 @@ _MODEL_FLAGS: Final = tuple(
     flag for flag in replay_bench_build.VERILATOR_FLAGS[:-2] if flag != "--exe"
 )
 _MODEL: Final = ("Vbench.h", "libVbench.a", "libverilated.a")
-#: The compiler is that of Verilator's builds, which is known to be there.
-_C: Final = ("g++", "-x", "c", "-std=c99", "-O2", "-c")
+_C: Final = ("gcc", "-std=c99", "-O2", "-c")
 _CPP: Final = ("g++", "-std=c++17", "-O2")
 
 
@@ -51,7 +50,7 @@ def build(config: Config) -> Simulation:
     parts: list[object] = [[content_hash(path) for path in files], _MODEL_FLAGS, tools]
     model = cached("driver-model", parts, functools.partial(_verilate, files)) / "model"
     texts = _texts(config)
-    parts = [model.parent.name, texts, _C, _CPP, tools]
+    parts = [model.parent.name, texts, _C, _CPP, tools, simulators.compiler(_C[0])]
     folder = cached("driver-bench", parts, functools.partial(_link, model, texts))
     return Simulation((str(folder / "bench"),), "")
 
