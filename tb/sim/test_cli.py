@@ -26,7 +26,7 @@ from warploom_spec import WarploomError
 ROOT = Path(__file__).parents[2]
 #: Commands that compare or prove something, and can find it wrong, or whose kernel can fail: exit
 #: code 1.
-FAILING = ("compare", "preempt", "run", "sim", "steal")
+FAILING = ("compare", "defer", "preempt", "run", "sim", "steal")
 TRACE = str(ROOT / "traces" / "stencil3d_shapes.json.gz")
 
 

@@ -7,6 +7,7 @@ import random
 import shutil
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from importlib import metadata
 from pathlib import Path
@@ -29,7 +30,7 @@ from warploom_sim.cosim import simulators
 from warploom_sim.cosim.lockstep import Ports, build, cocotb_runner, compilation
 from warploom_sim.cosim.lockstep.recipe import Recipe
 from warploom_sim.methods.preempt.bench import preempt_bench_build
-from warploom_sim.replay.bench import replay_bench_build
+from warploom_sim.replay.bench import driver_build, replay_bench_build
 from warploom_sim.sweep.comparison import Job, prepare_comparison
 from warploom_sim.sweep.execute import execute
 from warploom_sim.sweep.plan import made_by
@@ -37,6 +38,7 @@ from warploom_spec import preset
 
 ROOT = Path(__file__).parents[2]
 TINY = preset("tiny")
+LOOPING = replace(TINY, loop_templates=8)
 Find = Callable[[], object]
 
 
@@ -90,6 +92,7 @@ def make(preset_name: str) -> tuple[GridWalker, None]:
 #: What is kept by all packages' sources.
 BY_SOURCES: dict[str, Find] = {
     "a replay's Verilog": partial(replay_bench_build.build, TINY, "icarus"),
+    "its Verilog behind the C driver": partial(driver_build.build, LOOPING),
     "its Verilog over AXI": partial(replay_bench_build.build, TINY, "icarus", host="axi"),
     "Verilog of preemptions": partial(preempt_bench_build.build, TINY),
     "a run of the models": find_gains,
@@ -231,6 +234,7 @@ def find_counting() -> object:
 COMPILED: dict[str, Find] = {
     "replay-icarus": partial(replay_bench_build.build, TINY, "icarus"),
     "replay-verilator": partial(replay_bench_build.build, TINY, "verilator", host="axi"),
+    "driver-model": partial(driver_build.build, LOOPING),
     "preempt-verilator": partial(preempt_bench_build.build, TINY),
     "simulations": find_case,
     "mutants": find_mutants,

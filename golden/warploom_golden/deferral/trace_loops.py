@@ -41,10 +41,13 @@ class TraceLaunch:
         What makes it equal to another launch: all of its fields, and what it waits for.
     fields : Mapping of str to int
         The fields of LAUNCH; inline word 0 is made up here.
+    held : bool
+        Whether the host holds it until others have ended.
     """
 
     key: Hashable
     fields: Mapping[str, int]
+    held: bool = False
 
     def template(self, config: Config) -> Words:
         """Return its words, and what its argument steps by."""

@@ -26,17 +26,31 @@ CORE: Final = replace(preset("default"), loop_templates=max(TEMPLATES))
 _WORD_BYTES: Final = 4
 
 
-def trace_figures(path: Path, link: Link | None = None, gpu: Gpu | None = None) -> dict[str, Any]:
-    """Return what deferral would cost and save for each number of templates.
+def read_trace(path: Path, gpu: Gpu | None = None) -> Trace:
+    """Return a trace, and say what was noted while it was read.
 
     Parameters
     ----------
     path : Path
+        The trace's file.
+    gpu : Gpu or None
+        The recorded GPU of a trace that does not describe it.
+    """
+    trace = trace_reader.load(path, gpu=gpu.device if gpu else None)
+    for said in trace.reading_notes():
+        click.echo(said, err=True)
+    return trace
+
+
+def trace_figures(trace: Trace, link: Link | None = None) -> dict[str, Any]:
+    """Return what deferral would cost and save for each number of templates.
+
+    Parameters
+    ----------
+    trace : Trace
         A trace.
     link : Link or None
         Cost of messages; None: the default.
-    gpu : Gpu or None
-        The recorded GPU of a trace that does not describe it.
 
     Returns
     -------
@@ -44,9 +58,6 @@ def trace_figures(path: Path, link: Link | None = None, gpu: Gpu | None = None) 
         ``launches`` and ``rows``: the first with 0 templates (one by one). Figures of the mailbox
         are counted; no core is simulated.
     """
-    trace = trace_reader.load(path, gpu=gpu.device if gpu else None)
-    for said in trace.reading_notes():
-        click.echo(said, err=True)
     launches = trace.launches
     keys = [_key(launch) for launch in launches]
     at_core = _at_core(trace)
@@ -55,7 +66,7 @@ def trace_figures(path: Path, link: Link | None = None, gpu: Gpu | None = None) 
         runs = fold(keys, templates) if templates else [Run(n, 1, 1) for n in range(len(keys))]
         row = _row(launches, runs, link or Link())
         rows.append({"templates": templates, **row, **_mailbox_row(at_core, templates)})
-    head = {"trace": path.name, **trace.times.counts(), "launches": len(launches)}
+    head = {"trace": trace.path.name, **trace.times.counts(), "launches": len(launches)}
     return {**head, "upper_bound": True, "mailbox": "counted", "rows": rows}
 
 

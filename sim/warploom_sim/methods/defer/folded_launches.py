@@ -45,9 +45,27 @@ def trace_launches(trace: Trace, config: Config) -> list[TraceLaunch]:
         fixed = [value for name, value in values.items() if name not in _OF_FIRST]
         key = (*fixed, pairs[number], number if waits.held[number] else None)
         if key not in known:
-            known[key] = TraceLaunch(key, values | quiet_launch(dict(pairs[number])))
+            fields = values | quiet_launch(dict(pairs[number]))
+            known[key] = TraceLaunch(key, fields, waits.held[number] != ())
         result.append(known[key])
     return result
+
+
+def refuse_held(trace: Trace, launches: Sequence[TraceLaunch]) -> None:
+    """Refuse a trace with a launch that the host holds: nobody sees the end of a quiet launch.
+
+    Raises
+    ------
+    WarploomError
+        If a launch waits for more streams than it has pairs.
+    """
+    for recorded, launch in zip(trace.launches, launches, strict=True):
+        if launch.held:
+            raise trace.place(recorded).refuse(
+                "it waits for more streams than a launch has pairs, so the host holds it;"
+                " --rtl sends quiet launches, whose ends no host sees (more pairs: --set"
+                " launch_waits=4)"
+            )
 
 
 def _refuse(trace: Trace, launches: Sequence[LaunchDescriptor], config: Config) -> None:

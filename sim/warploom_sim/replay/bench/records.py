@@ -97,6 +97,11 @@ def host_packets() -> dict[str, Packet]:
     return {kind: Packet(kind, (_CYCLE, number)) for kind in ("sent", "pops")}
 
 
+def launched_packet(config: Config) -> Packet:
+    """Return the layout of the file of the launches that transfer to LaunchPath."""
+    return Packet("launched", (_CYCLE, *queue_packets.queued_launch(config).fields))
+
+
 def record_words(packet: Packet) -> int:
     """Return how many 64-bit words a record takes."""
     return -(-packet.bits // WORD_BITS)

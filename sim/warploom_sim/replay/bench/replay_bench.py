@@ -11,6 +11,7 @@ from typing import Final
 from warploom_sim.replay import replay_waves
 from warploom_sim.replay.bench.axi_bench import axi_host
 from warploom_sim.replay.bench.connect import connect
+from warploom_sim.replay.bench.driver_bench import driver_host, driver_ports
 from warploom_sim.replay.bench.final_records import RECORD_ENDS, record_fields, record_parts
 from warploom_sim.replay.bench.index_read_bench import index_readers
 from warploom_sim.replay.bench.instances import (
@@ -34,6 +35,7 @@ from warploom_sim.replay.bench.records import (
     heard_packet,
     host_packets,
     index_read_packet,
+    launched_packet,
     record_packets,
     record_words,
 )
@@ -42,15 +44,18 @@ from warploom_spec import Config, Packet, layouts, queue_packets, timing
 from warploom_spec.resident_packets import record_word
 
 #: Module name of the Verilog in the middle, by who sends the launches: a source into
-#: LaunchPath, or a host in front of FrontEnd.
-MODULES: Final = {"direct": "launch_path", "axi": "front_end"}
+#: LaunchPath, a host in front of FrontEnd, or the C driver there, in the simulation's program.
+MODULES: Final = {"direct": "launch_path", "axi": "front_end", "driver": "front_end"}
 #: Knee of a run without contention: above every number of warps.
 NO_KNEE: Final = (1 << 31) - 1
 #: Ports that the bench drives; the other inputs are idle, and ready.
 DRIVEN: Final = {
     "direct": ("launch__", "report__", "abort__", "read__"),
     "axi": ("axil__", "report__", "read__"),
+    "driver": ("axil__", "report__"),
 }
+#: Who sends the launches of a bench whose SMs read indices.
+READS: Final = ("direct", "axi")
 
 
 def bench_text(ports: Sequence[Port], config: Config, host: str) -> str:
@@ -65,16 +70,14 @@ def bench_text(ports: Sequence[Port], config: Config, host: str) -> str:
     host : str
         One of `MODULES`.
     """
-    axi = host == "axi"
     parts = (
-        _head(),
+        _head(host),
         _wires(ports, host),
         replay_waves.wires(config),
         _files(config, host),
-        axi_host(config) if axi else _source(config),
-        () if axi else _aborter(config),
+        *_senders(config, host),
         *(sm_core(sm, config, record_packets(config)) for sm in range(config.sms)),
-        index_readers(config, host) if config.makes_indices else (),
+        index_readers(config, host) if host in READS and config.makes_indices else (),
         hardware(ports, MODULES[host], DRIVEN[host]),
         _stop_task(config, host),
         _recorder(config, host),
@@ -83,9 +86,18 @@ def bench_text(ports: Sequence[Port], config: Config, host: str) -> str:
     return "".join(f"{line}\n" for part in parts for line in part)
 
 
-def _head() -> Iterator[str]:
+def _senders(config: Config, host: str) -> tuple[Iterator[str], ...]:
+    if host == "driver":
+        return (driver_host(config),)
+    if host == "axi":
+        return (axi_host(config),)
+    return _source(config), _aborter(config)
+
+
+def _head(host: str) -> Iterator[str]:
+    ports = ["input clk", *(driver_ports() if host == "driver" else ())]
     yield "// Generated: hardware between a source of launches and stand-ins for its SMs' cores."
-    yield "module bench (input clk);"
+    yield f"module bench ({', '.join(ports)});"
     yield "  reg rst;"
     yield "  reg [63:0] cycle;"
     yield "  reg [31:0] resets, seed, knee, index_reads;"
@@ -104,12 +116,18 @@ def _range(bits: int) -> str:
 
 def _packets(config: Config, host: str) -> dict[str, Packet]:
     """Return the packet of each kind of event that is recorded."""
-    return record_packets(config) | (host_packets() if host == "axi" else {})
+    own = {
+        "direct": {},
+        "axi": host_packets(),
+        "driver": {"launched": launched_packet(config)},
+    }
+    return record_packets(config) | own[host]
 
 
 def _written_elsewhere(config: Config, host: str) -> dict[str, Packet]:
     """Return the packets of what the SMs' readers and the host write themselves."""
-    reads = {"reads": index_read_packet(config)} if config.makes_indices else {}
+    there = host in READS and config.makes_indices
+    reads = {"reads": index_read_packet(config)} if there else {}
     return reads | ({"heard": heard_packet()} if host == "axi" else {})
 
 
@@ -198,6 +216,7 @@ def _events(config: Config, host: str) -> dict[str, list[tuple[str, str]]]:
         "reports": [(reported(sm), "") for sm in range(config.sms)],
         **({"sent": [(f"({sent})", "count_sent")]} if host == "axi" else {}),
         **({"pops": [("pop", "count_pops")]} if host == "axi" else {}),
+        **({"launched": [(f"({sent})", "launch__payload")]} if host == "driver" else {}),
     }
 
 
@@ -293,8 +312,13 @@ def _stop(config: Config, host: str) -> Iterator[str]:
     yield "    if (answer[0]) answers <= answers + 1;"
     yield "    if (answer[0] && answer[32:1] != 0) accepted <= accepted + 1;"
     yield f"    if ({RECORD_ENDS}) finals <= finals + 1;"
-    settled = "host_done" if host == "axi" else "answers == launches"
-    yield f"    if ({settled} && finals == accepted) begin"
+    settled = {
+        "direct": "answers == launches && finals == accepted",
+        "axi": "host_done && finals == accepted",
+        # A quiet launch that finishes leaves no record: its blocks are counted.
+        "driver": "host_done && count_reports >= blocks",
+    }
+    yield f"    if ({settled[host]}) begin"
     yield "      rest <= rest + 1;"
     yield f"      if (rest == drain) stop({FINISHED});"
     yield f"    end else if (quiet > silence_limit) stop({SILENT});"

@@ -81,7 +81,7 @@ def build(
     waves : bool
         Whether it can write a waveform.
     host : str
-        One of `warploom_sim.replay.bench.replay_bench.MODULES`.
+        ``direct`` or ``axi``: who sends the launches.
 
     Raises
     ------
@@ -91,15 +91,12 @@ def build(
         If the Verilog does not compile, with the end of the log; or the disk is full.
     """
     simulators.require(simulator)
-    job: dict[str, object] = {"config": dataclasses.asdict(config), "host": host}
-    parts: list[object] = [job, platform.python_version(), *versions(TOOLS)]
-    text = cached_by_sources("replay-verilog", parts, functools.partial(_generate, job))
-    files = [*_bench_sources(simulator, host), *sorted(text.glob("*.v"))]
+    files = [*_bench_sources(simulator, host), *verilog_files(config, host)]
     wave = simulators.waveform(simulator)
     flags = ICARUS_FLAGS if simulator == "icarus" else VERILATOR_FLAGS
     if waves:
         flags = (*flags, "-DWAVES", *wave.flags)
-    parts = [[_hash(path) for path in files], flags, simulators.tools(simulator)]
+    parts = [[content_hash(path) for path in files], flags, simulators.tools(simulator)]
     folder = cached(
         f"replay-{simulator}", parts, functools.partial(_compile, files, flags, simulator)
     )
@@ -109,7 +106,24 @@ def build(
     return Simulation((str(folder / "model" / "bench"),), written)
 
 
-def _hash(path: Path) -> str:
+def verilog_files(config: Config, host: str) -> list[Path]:
+    """Return the Verilog of the hardware and of its bench, generated now or before.
+
+    Parameters
+    ----------
+    config : Config
+        Configuration of the hardware.
+    host : str
+        One of `warploom_sim.replay.bench.replay_bench.MODULES`.
+    """
+    job: dict[str, object] = {"config": dataclasses.asdict(config), "host": host}
+    parts: list[object] = [job, platform.python_version(), *versions(TOOLS)]
+    text = cached_by_sources("replay-verilog", parts, functools.partial(_generate, job))
+    return sorted(text.glob("*.v"))
+
+
+def content_hash(path: Path) -> str:
+    """Return the hash of a file's content."""
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
@@ -145,12 +159,19 @@ def _generate(job: dict[str, object], folder: Path) -> None:
 
 def _compile(files: Sequence[Path], flags: Sequence[str], simulator: str, folder: Path) -> None:
     program = "iverilog" if simulator == "icarus" else "verilator"
-    _run((program, *flags, *(str(path.absolute()) for path in files)), simulator, folder)
+    run_in((program, *flags, *(str(path.absolute()) for path in files)), simulator, folder)
     if simulator == "verilator":
         simulators.remove_intermediates(folder)
 
 
-def _run(command: Sequence[str], simulator: str, folder: Path) -> None:
+def run_in(command: Sequence[str], simulator: str, folder: Path) -> None:
+    """Run a program of a build in its folder.
+
+    Raises
+    ------
+    ProgramError
+        If it fails, with the end of what it said.
+    """
     environment = {**os.environ, **simulators.environment(simulator)}
     done = subprocess.run(
         command, env=environment, cwd=folder, capture_output=True, text=True, check=False

@@ -20,6 +20,7 @@ from warploom_spec import Config, WarploomError
 _MAKE: Final[dict[str, Callable[[Config], Any]]] = {
     "direct": ObservedPath,
     "axi": ObservedFrontEnd,
+    "driver": ObservedFrontEnd,
 }
 
 
