@@ -54,6 +54,7 @@ class ShiftQueue(wiring.Component):
         following = [Signal(name=f"held_{k}_next") for k in range(depth)]
         # An entry means nothing while it is not held: it needs no reset.
         first: Any = Signal(self._shape, name="entry_0", reset_less=True)
+        after: Any = Signal(self._shape, name="after_the_oldest")
         push = Signal()
         pop = Signal()
         behind = self._behind if depth <= _REGISTERS else self._behind_in_memory
@@ -65,7 +66,8 @@ class ShiftQueue(wiring.Component):
             self.ready_next.eq(~following[-1]),
             self.valid_next.eq(following[0]),
             # An entry that is pushed is the oldest if none is held, or if the only one leaves.
-            self.payload_next.eq(Mux(held[0] & ~pop, first, Mux(held[1], second, self.i.payload))),
+            after.eq(Mux(held[1], second, self.i.payload)),
+            self.payload_next.eq(Mux(held[0] & ~pop, first, after)),
             push.eq(self.i.valid & self.i.ready),
             pop.eq(self.o.valid & self.o.ready),
         ]
@@ -76,10 +78,8 @@ class ShiftQueue(wiring.Component):
                 Mux(pop, above | (push & held[k] & int(k + 1 < depth)), held[k] | (push & below))
             )
             m.d.sync += held[k].eq(following[k])
-        with m.If(pop):
-            m.d.sync += first.eq(Mux(held[1], second, self.i.payload))
-        with m.Elif(push & ~held[0]):
-            m.d.sync += first.eq(self.i.payload)
+        with m.If(pop | (push & ~held[0])):
+            m.d.sync += first.eq(after)
         return m
 
     def _behind(self, m: Module, held: list[Signal], push: Signal, pop: Signal) -> Any:
@@ -89,11 +89,11 @@ class ShiftQueue(wiring.Component):
             Signal(self._shape, name=f"entry_{k}", reset_less=True) for k in range(1, depth)
         ]
         for k, entry in enumerate(entries, 1):
-            with m.If(pop):
-                if k + 1 < depth:
-                    m.d.sync += entry.eq(Mux(held[k + 1], entries[k], self.i.payload))
-            with m.Elif(push & held[k - 1] & ~held[k]):
-                m.d.sync += entry.eq(self.i.payload)
+            later = self.i.payload
+            if k + 1 < depth:
+                later = Mux(held[k + 1], entries[k], later)
+            with m.If(pop | (push & held[k - 1] & ~held[k])):
+                m.d.sync += entry.eq(later)
         return entries[0]
 
     def _behind_in_memory(self, m: Module, held: list[Signal], push: Signal, pop: Signal) -> Any:
