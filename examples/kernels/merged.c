@@ -8,7 +8,7 @@
  * A tag or a mark stands if it is the launch's epoch, an argument: nothing is cleared between two
  * launches with epochs of their own.
  *
- * -DLAST_BY_BLOCK_ID and -DNO_WAIT compile two wrong kernels, as the source may be read: 'last' is
+ * LAST_BY_BLOCK_ID and NO_WAIT make two wrong kernels of it, as the method may be read: 'last' is
  * the task's highest block id; blocks do not wait for marks. */
 #include "merged_tasks.h"
 

@@ -81,6 +81,7 @@ INLINE void sum_block(const struct task *task, const struct place *at)
             if (thread < width && thread + width < threads) part[thread] += part[thread + width];
         }
         if (thread == 0) task->out[at->block] = part[0];
+        barrier();
     }
 }
 
