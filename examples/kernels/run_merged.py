@@ -1,8 +1,9 @@
 """Run the tasks of a file as one kernel, ``merged.c``, on SimtCores behind FrontEnd.
 
-The file is one of ``warploom merge``, with up to three tasks. The first adds two vectors, the second
-is a stencil, the third sums each block; a task that needs others reads what the first of them wrote.
-Of each task grid, block and needs count; how long its blocks are, follows from the kernel.
+The file is one of ``warploom merge``, with up to three tasks. The first adds two vectors, the
+second is a stencil, the third sums each block; a task that needs others reads what the first of
+them wrote. Of each task grid, block and needs count; how long its blocks are, follows from the
+kernel.
 
 The exit code is 0 if the launch finished and its results equal NumPy's, 1 if not, 2 if the input
 was refused, 3 if a program failed.

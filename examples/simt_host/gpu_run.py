@@ -63,7 +63,7 @@ class KernelRun:
     watch : bool
         Whether the offers are noted.
     waits : tuple of int
-        Addresses of the instructions with which a lane waits: their turns are noted, too.
+        Addresses of the loads with which a block waits: how long is noted, too.
     read_bytes : int or None
         Bytes from address 0 on that are read afterwards; None: from the arguments to the end of the
         last buffer. The rest of the outcome's memory is what was written before.

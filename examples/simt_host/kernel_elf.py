@@ -1,7 +1,7 @@
 """Reads a kernel's ELF file, and refuses what SimtCore cannot run."""
 
 import io
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -50,7 +50,7 @@ class KernelElf:
     shared_bytes: int
     barriers: int
     code: dict[int, int]
-    symbols: dict[str, int]
+    symbols: dict[str, int] = field(default_factory=dict)
 
     def labels(self, start: str) -> list[int]:
         """Return the addresses of the labels whose names begin so."""

@@ -23,8 +23,6 @@ TASKS: Final = ("vector add", "stencil", "block sum")
 MOST_THREADS: Final = 256
 #: Bits of the reciprocals by which a thread finds its place.
 _RECIPROCAL: Final = 1 << 20
-#: Instructions of a loop that waits.
-_WAITING: Final = 2
 #: Words of a task's record.
 _RECORD_WORDS: Final = 20
 Integers = NDArray[np.int32]
@@ -63,10 +61,8 @@ class MergedCase:
 
     @property
     def waits(self) -> tuple[int, ...]:
-        """Addresses of the instructions with which a lane waits for a tag or a mark."""
-        return tuple(
-            address + 4 * n for address in self.kernel.labels("wait_") for n in range(_WAITING)
-        )
+        """Addresses of the loads with which a lane waits for a tag or a mark."""
+        return tuple(self.kernel.labels("wait_"))
 
     def kept(self, memory: NDArray[np.uint8]) -> bool:
         """Tell whether nothing has changed but results, tags and marks."""

@@ -56,7 +56,6 @@ def run_of_merged(case: MergedCase, **settings: Any) -> KernelRun:
         "fields": ({"stream": 0},) * count,
         "watch": True,
         "waits": case.waits,
-        "read_bytes": MEMORY_BYTES,
     }
     grids, blocks = ((case.blocks, 1, 1),) * count, ((case.threads, 1, 1),) * count
     return KernelRun(case.kernel, grids, blocks, case.images, **(usual | settings))
@@ -85,7 +84,10 @@ def run_merged_kernels(
     WarploomError
         If a launch does not fit the configuration.
     """
-    runs = [run_of_merged(case, **settings) for case in cases]
+    filled = max((case.images[-1].end for case in cases), default=0)
+    runs = [run_of_merged(case, read_bytes=filled, **settings) for case in cases]
+    # A store beyond all buffers is seen after the last run.
+    runs[-1:] = [replace(run, read_bytes=MEMORY_BYTES) for run in runs[-1:]]
     with tempfile.TemporaryDirectory() as folder:
         outcomes = run_kernels(runs, config, simulator, Path(folder))
     made: list[MergedOutcome] = []

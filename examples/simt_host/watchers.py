@@ -12,6 +12,7 @@ from warploom_spec.resident_packets import resident_block
 
 #: Nanoseconds of a cycle.
 PERIOD: Final = 2
+_WORD: Final = 4
 
 
 class Watcher:
@@ -24,13 +25,14 @@ class Watcher:
     config : Config
         Its configuration.
     waits : sequence of int
-        Addresses of the instructions with which a lane waits; none: nobody's turns are looked at.
+        Addresses of the loads with which lane 0 of a block waits, each with a branch behind it;
+        none: nobody's turns are looked at.
 
     Attributes
     ----------
     offers : list of dict
-        Each offer in order: its SM, slot, stream, block x and cycle, and ``waited``: from the first
-        turn at an instruction of ``waits`` to the last one, in cycles.
+        Each offer in order: its SM, slot, stream, block x and cycle, and ``waited``: cycles between
+        a load of ``waits`` and the same load again; 0 if what is awaited stands at the first look.
     """
 
     def __init__(self, dut: Any, config: Config, waits: Sequence[int]):
@@ -38,9 +40,10 @@ class Watcher:
         self._sms = range(config.sms)
         self._block, self._turn = resident_block(config), retired_turn(config)
         self._waits = frozenset(waits)
-        # The block in each slot of each SM, and its first turn of waiting.
+        # Of each slot of each SM: its block, the pc of lane 0's last turn, its last load's cycle.
         self._held: dict[tuple[int, int], dict[str, int]] = {}
-        self._began: dict[tuple[int, int], int] = {}
+        self._pcs: dict[tuple[int, int], int] = {}
+        self._loaded: dict[tuple[int, int], int] = {}
         self.offers: list[dict[str, int]] = []
 
     async def watch_offers(self) -> None:
@@ -67,15 +70,19 @@ class Watcher:
         made = {"sm": sm, "slot": block["slot"], "stream": block["stream"], "block": block["bx"]}
         made |= {"cycle": _cycle(), "waited": 0}
         self._held[sm, made["slot"]] = made
-        self._began.pop((sm, made["slot"]), None)
+        self._pcs.pop((sm, made["slot"]), None)
         self.offers.append(made)
 
     def _turn_of(self, sm: int) -> None:
         turn = self._turn.unpack(int(getattr(self._dut, f"retired__{sm}").value))
-        if turn["pc"] in self._waits:
-            place = sm, turn["slot"]
-            began = self._began.setdefault(place, _cycle())
-            self._held[place]["waited"] = _cycle() - began
+        if turn["warp"] or not turn["lanes"] & 1:
+            return
+        place, pc = (sm, turn["slot"]), turn["pc"]
+        if pc in self._waits:
+            if self._pcs.get(place) == pc + _WORD:
+                self._held[place]["waited"] += _cycle() - self._loaded[place]
+            self._loaded[place] = _cycle()
+        self._pcs[place] = pc
 
 
 def _cycle() -> int:
