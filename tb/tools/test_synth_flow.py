@@ -42,7 +42,7 @@ class Small(wiring.Component):
             m.d.sync += self.o.eq(self.a * self.b)
         elif self._inside == "memory":
             rows = [7 * k for k in range(1024)]
-            m.submodules.memory = memory = Memory(shape=32, depth=1024, init=rows)
+            m.submodules.memory = memory = Memory(shape=16, depth=1024, init=rows)
             port, reader = memory.write_port(), memory.read_port()
             m.d.comb += [port.addr.eq(self.a), port.en.eq(1), port.data.eq(self.b)]
             m.d.comb += [reader.addr.eq(self.b), self.o.eq(reader.data)]
