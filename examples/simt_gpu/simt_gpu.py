@@ -13,6 +13,7 @@ from simt_gpu.unit_window import UnitWindow
 from warploom.host import FrontEnd
 from warploom.sm_side import BlockToWarps, OfferQueue, ResourceRanges
 from warploom_spec import Config
+from warploom_spec.resident_packets import resident_block
 
 
 class SimtGpu(wiring.Component):
@@ -41,6 +42,9 @@ class SimtGpu(wiring.Component):
                 "host_valid": In(1),
                 "host": In(memory_request(memory_bits).layout()),
                 "loaded": Out(32),
+                # A block is offered to these SMs in this cycle, and which block it is.
+                "offered": Out(config.sms),
+                "offered_block": Out(resident_block(config).layout()),
                 # A pulse for each turn of each SM.
                 "retired": Out(retired_turn(config).layout()).array(config.sms),
                 "retired_valid": Out(config.sms),
@@ -62,6 +66,8 @@ class SimtGpu(wiring.Component):
             memory.host_valid.eq(self.host_valid),
             memory.host.eq(self.host),
             self.loaded.eq(memory.loaded),
+            self.offered.eq(front.offer),
+            self.offered_block.eq(front.block),
         ]
         reads = Signal(config.sms)
         for n in range(config.sms):

@@ -8,6 +8,8 @@ import json
 import logging
 import os
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +24,11 @@ from cocotbext.axi import AxiLiteBus, AxiLiteMaster, AxiResp
 from simt_core.packets import memory_request
 from simt_host.c_driver import NOTHING_YET, CDriver
 from simt_host.memory_image import MEMORY_BITS
+from simt_host.watchers import PERIOD, Watcher
 from warploom_sim.cosim.lockstep.cocotb_entry import PLAN
 from warploom_sim.json_file import write_json
+from warploom_spec import Config
 
-#: Nanoseconds of a cycle.
-PERIOD = 2
 #: Cycles that one wait for the interrupt lasts at most.
 _NAP = 2000
 _RECORDS = 1
@@ -125,9 +127,12 @@ def run(gpu: Gpu, driver: CDriver, plan: dict[str, Any]) -> dict[str, Any]:
     wait = resume(gpu.wait)
     turns, reads = gpu.counts()
     driver.call("enable_sms", 0, plan["sms"])
+    driver.call("set_launch_timeout", plan.get("launch_timeout", 0))
     tickets: list[int] = []
     rung: list[int] = []
-    for fields in plan["launches"]:
+    for fields, pause in zip(plan["launches"], plan["pauses"], strict=True):
+        if pause:
+            wait(pause)
         code, ticket = driver.launch(fields)
         if code:
             return {"code": code, "records": []}
@@ -156,10 +161,28 @@ def run(gpu: Gpu, driver: CDriver, plan: dict[str, Any]) -> dict[str, Any]:
     return {"code": 0, "records": records, **counted}
 
 
+@contextmanager
+def watched(dut: Any, config: Config, waits: list[int] | None) -> Iterator[list[dict[str, int]]]:
+    """Note the offers of a run, if it wants them."""
+    if waits is None:
+        yield []
+        return
+    watcher = Watcher(dut, config, waits)
+    tasks = [cocotb.start_soon(watcher.watch_offers())]
+    if waits:
+        tasks.append(cocotb.start_soon(watcher.watch_turns()))
+    yield watcher.offers
+    for task in tasks:
+        task.cancel()
+
+
 @cocotb.test()
 async def bench(dut: Any) -> None:
     """Make the planned runs, and write what came of them."""
     plan = json.loads(Path(os.environ[PLAN]).read_text())
+    # JSON has no tuples.
+    fields = {key: tuple(v) if isinstance(v, list) else v for key, v in plan["config"].items()}
+    config = Config(**fields)
     outcomes = []
     try:
         gpu = Gpu(dut)
@@ -172,7 +195,9 @@ async def bench(dut: Any) -> None:
             raise RuntimeError(f"the driver's first calls failed with {start}")
         for one in plan["runs"]:
             await gpu.fill(np.load(one["image"]).view("<u4"))
-            outcomes.append(await bridge(run)(gpu, driver, one))
+            with watched(dut, config, one["watch"]) as offers:
+                outcomes.append(await bridge(run)(gpu, driver, one))
+            outcomes[-1]["offers"] = offers
             memory = await gpu.read_back(*one["read_back"])
             np.save(one["memory"], memory.astype("<u4").view(np.uint8))
         found: dict[str, Any] = {"runs": outcomes}

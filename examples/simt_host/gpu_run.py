@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -54,6 +54,16 @@ class KernelRun:
         Of all launches; None: the driver gives each block shape its own.
     shared_more : tuple of int
         Bytes of shared memory that a block of each launch takes beyond what its kernel needs.
+    fields : tuple of dict
+        Of each launch: fields as the C driver takes them, instead of what else they would be.
+    pauses : tuple of int
+        Cycles before each launch.
+    launch_timeout : int
+        Cycles of one residence after which a launch fails; 0: no limit.
+    watch : bool
+        Whether the offers are noted.
+    waits : tuple of int
+        Addresses of the loads with which a block waits: how long is noted, too.
     read_bytes : int or None
         Bytes from address 0 on that are read afterwards; None: from the arguments to the end of the
         last buffer. The rest of the outcome's memory is what was written before.
@@ -69,6 +79,11 @@ class KernelRun:
     tasks: tuple[dict[str, int], ...] = ()
     index_address: int | None = None
     shared_more: tuple[int, ...] = ()
+    fields: tuple[dict[str, int], ...] = ()
+    pauses: tuple[int, ...] = ()
+    launch_timeout: int = 0
+    watch: bool = False
+    waits: tuple[int, ...] = ()
     read_bytes: int | None = None
 
 
@@ -88,6 +103,8 @@ class KernelOutcome:
         Afterwards.
     tasks : list of dict
         What came of each task: its outcome, ``error`` and ``results``, its words.
+    offers : list of dict
+        Each offer in order, as `simt_host.watchers.Watcher` notes it.
     """
 
     code: int
@@ -96,6 +113,7 @@ class KernelOutcome:
     index_reads: int
     memory: NDArray[np.uint8]
     tasks: list[dict[str, Any]]
+    offers: list[dict[str, int]] = field(default_factory=list)
 
 
 def run_kernels(
@@ -140,10 +158,13 @@ def run_kernels(
             "limit": run.limit,
             "abort_after": run.abort_after,
             "tasks": run.tasks,
+            "pauses": run.pauses or (0,) * len(launches),
+            "launch_timeout": run.launch_timeout,
+            "watch": run.waits if run.watch else None,
         }
         plan["sms"] = (1 << (run.sms or config.sms)) - 1
         plans.append(plan | paths)
-    whole = {"library": str(library), "runs": plans}
+    whole = {"library": str(library), "config": asdict(config), "runs": plans}
     name = "run of kernels"
     made = in_simulator(name, "simt_host.gpu_bench", simulation, simulator, folder, whole, waves)
     if "failure" in made:
@@ -160,7 +181,8 @@ def _simulation(config: Config, simulator: str, waveform: simulators.Waveform | 
 
 def _outcome(found: dict[str, Any], memory: NDArray[np.uint8]) -> KernelOutcome:
     counts = (found.get("instructions", 0), found.get("index_reads", 0))
-    return KernelOutcome(found["code"], found["records"], *counts, memory, found.get("tasks", []))
+    notes = (found.get("tasks", []), found["offers"])
+    return KernelOutcome(found["code"], found["records"], *counts, memory, *notes)
 
 
 def _launches(run: KernelRun, config: Config) -> list[dict[str, int]]:
@@ -182,6 +204,8 @@ def _launches(run: KernelRun, config: Config) -> list[dict[str, int]]:
         }
         if run.index_address is not None:
             fields["index_address"] = run.index_address
+        if run.fields:
+            fields |= run.fields[stream]
         _check_amounts(fields, -(-int(np.prod(block)) // config.warp_size), config)
         launches.append(fields)
     return launches

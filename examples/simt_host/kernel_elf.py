@@ -1,7 +1,7 @@
 """Reads a kernel's ELF file, and refuses what SimtCore cannot run."""
 
 import io
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -39,6 +39,8 @@ class KernelElf:
         What a block takes.
     code : dict of int to int
         Each instruction word, by its address.
+    symbols : dict of str to int
+        The address of each label.
     """
 
     entry: int
@@ -48,6 +50,11 @@ class KernelElf:
     shared_bytes: int
     barriers: int
     code: dict[int, int]
+    symbols: dict[str, int] = field(default_factory=dict)
+
+    def labels(self, start: str) -> list[int]:
+        """Return the addresses of the labels whose names begin so."""
+        return [value for name, value in self.symbols.items() if name.startswith(start)]
 
 
 def read_kernel(path: Path, memory_bytes: int) -> KernelElf:
@@ -101,6 +108,7 @@ def _kernel(elf: Any, name: str, memory_bytes: int) -> KernelElf:
         shared_bytes=amounts[SHARED_BYTES],
         barriers=amounts[BARRIERS],
         code=code,
+        symbols=_symbols(elf),
     )
 
 
@@ -137,6 +145,13 @@ def _code(elf: Any, name: str) -> dict[int, int]:
                 " every other register, there is no stack"
             )
     return code
+
+
+def _symbols(elf: Any) -> dict[str, int]:
+    """Return what the symbol table names."""
+    table = elf.get_section_by_name(".symtab")
+    symbols = getattr(table, "iter_symbols", tuple)()
+    return {symbol.name: int(symbol["st_value"]) for symbol in symbols if symbol.name}
 
 
 def _amounts(elf: Any, name: str) -> dict[str, int]:

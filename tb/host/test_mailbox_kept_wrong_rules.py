@@ -153,7 +153,7 @@ WRONG = {
     "a task word takes writes that are refused": WrongRule(
         boxed(rules.test_task_words_outlive_commands_soft_resets_and_refused_writes),
         (
-            Change(TaskWords, "elaborate", "bytes_ & self.performs.replicate(4)", "bytes_"),
+            Change(TaskWords, "elaborate", "strobes & self.performs.replicate(4)", "strobes"),
             COMPLETED,
             Change(
                 Model,

@@ -1,6 +1,8 @@
 """What `make synth` measures with, on small designs: needs the FPGA tools."""
 
+import functools
 import json
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,7 @@ from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from warploom_dev.synth import flow, synth_figures, targets
+from warploom_dev.synth import flow, initial_rows, synth_figures, targets
 from warploom_dev.synth.measure import Job
 from warploom_dev.synth.path_families import families_text
 from warploom_dev.synth.placer import Placer, named
@@ -39,7 +41,8 @@ class Small(wiring.Component):
         if self._inside == "product":
             m.d.sync += self.o.eq(self.a * self.b)
         elif self._inside == "memory":
-            m.submodules.memory = memory = Memory(shape=32, depth=1024, init=[])
+            rows = [7 * k for k in range(1024)]
+            m.submodules.memory = memory = Memory(shape=16, depth=1024, init=rows)
             port, reader = memory.write_port(), memory.read_port()
             m.d.comb += [port.addr.eq(self.a), port.en.eq(1), port.data.eq(self.b)]
             m.d.comb += [reader.addr.eq(self.b), self.o.eq(reader.data)]
@@ -111,6 +114,24 @@ def test_a_crowded_block_is_placed_with_its_reset_on_a_global_net(tmp_path: Path
     # The clock has a buffer of its own, which nextpnr adds.
     assert made["utilization"]["DCCA"]["used"] == 2
     assert 50 < flow.rate(made) < 1000
+
+
+@pytest.mark.fpga
+def test_rows_in_a_file_give_the_same_cells(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    netlists = []
+    for most, files in ((1024, 0), (1023, 1)):
+        monkeypatch.setattr(flow, "move_rows", functools.partial(initial_rows.move_rows, most=most))
+        folder = tmp_path / str(most)
+        folder.mkdir()
+        assert synthesised("memory", folder)["DP16KD"] == 1
+        assert len([*folder.glob("*.hex")]) == files
+        netlists.append(
+            re.sub(r"(?m)^ *attribute .*\n|autoidx.*\n", "", (folder / "block.il").read_text())
+        )
+    # With their cells' first values.
+    assert netlists[0] == netlists[1] and "INITVAL_00" in netlists[0]
 
 
 @pytest.mark.fpga

@@ -11,6 +11,7 @@ from warploom_golden.merging.merge_planner import MergePlanner
 from warploom_golden.merging.merge_streams import merge_streams
 from warploom_golden.merging.merged_replay import MergedRun, MergeRules, run_merged
 from warploom_golden.merging.table_check import TableError
+from warploom_golden.merging.table_words import TableWords, to_words
 from warploom_golden.merging.tags_and_marks import TagsAndMarks, run_untimed
 from warploom_golden.merging.task import MergeLimits, Task
 
@@ -23,10 +24,12 @@ __all__ = [
     "MergedRun",
     "TableEntry",
     "TableError",
+    "TableWords",
     "TagsAndMarks",
     "Task",
     "Waiter",
     "merge_streams",
     "run_merged",
     "run_untimed",
+    "to_words",
 ]

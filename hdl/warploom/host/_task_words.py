@@ -7,6 +7,7 @@ from amaranth.hdl import Module, Signal
 from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 
+from warploom.lib.rows import style
 from warploom_spec import Config
 from warploom_spec.host_commands import COMMANDS, LAUNCH_COMMANDS, TASK_WORDS
 
@@ -57,17 +58,22 @@ class TaskWords(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         del platform
         m = Module()
+        chosen = Signal.like(self.chosen, name="chosen_before")
+        strobes = Signal.like(self.strobes, name="strobes_before")
+        performed = Signal(4)
+        m.d.sync += [chosen.eq(self.chosen), strobes.eq(self.strobes)]
+        m.d.comb += performed.eq(strobes & self.performs.replicate(4))
         for k in self._words:
-            word: memory.Memory = memory.Memory(shape=32, depth=self._depth, init=[])
+            word: memory.Memory = memory.Memory(
+                shape=32, depth=self._depth, init=[], attrs=style(self._depth)
+            )
             m.submodules[f"task_word_{k}"] = word
             writer: Any = word.write_port(granularity=8)
             reader: Any = word.read_port(domain="comb")
-            bytes_ = Signal(4, name=f"bytes_{k}")
-            m.d.sync += bytes_.eq(self.strobes & self.chosen[k].replicate(4))
             m.d.comb += [
                 writer.addr.eq(self.section),
                 writer.data.eq(self.datum),
-                writer.en.eq(bytes_ & self.performs.replicate(4)),
+                writer.en.eq(performed & chosen[k].replicate(4)),
                 reader.addr.eq(self.read_section),
                 self.task.word_select(k, 32).eq(reader.data),
             ]

@@ -103,11 +103,10 @@ class ExecutionUnit(wiring.Component):
             here.eq(self.cores.arrived | self.cores.failed),
             arrives.eq(here & taken & ~ended & ~absent & self.busy.replicate(self._cores)),
         ]
+        m.d.sync += [ended.eq(ended | arrives), good.eq(good | (arrives & ~self.cores.failed))]
         # Cleared between tasks, so that the begin of a task need not reach them.
-        m.d.sync += [
-            ended.eq((ended | arrives) & self.busy.replicate(self._cores)),
-            good.eq((good | (arrives & ~self.cores.failed)) & self.busy.replicate(self._cores)),
-        ]
+        with m.If(~self.busy):
+            m.d.sync += [ended.eq(0), good.eq(0)]
         late = assigned & ~ended
         complete = Signal()
         settled = Signal()
@@ -251,14 +250,16 @@ class ExecutionUnit(wiring.Component):
         """Register the task's end."""
         done: Any = Signal(self.done.shape(), name="ended_task", reset_less=True)
         valid = Signal(name="done_valid")
-        shown = (~self.reset).replicate(self._cores)
         m.d.comb += [self.done.eq(done), self.done.valid.eq(valid)]
         m.d.sync += [
             valid.eq(ends | (self.reset & (self.busy | self.run.valid))),
-            done.status.eq(good & shown),
-            done.assigned.eq(assigned & shown),
+            done.status.eq(good),
+            done.assigned.eq(assigned),
             done.task.eq(self.cores.start.payload.task + (self.reset & self.run.valid)),
         ]
+        # The registers' reset, no gate for each bit.
+        with m.If(self.reset):
+            m.d.sync += [done.status.eq(0), done.assigned.eq(0)]
 
     def _explain(self, m: Module, arrives: Signal, complete: Value, late: Value) -> None:
         """Say why a task ended as it did, a cycle behind its end.

@@ -423,13 +423,13 @@ class HostRegisters(wiring.Component):
                 for k, value in members.items()
                 if value is not None
             )
-            is_group = before(m, f"is_group_{number}", group == number)
-            words.append(before(m, f"group_{number}", chosen) & is_group.replicate(32))
+            # A choice of 0 is a register's reset: no gate stands in front of it.
+            words.append(before(m, f"group_{number}", Mux(group == number, chosen, 0)))
         held: Any = Signal(self.answer.shape(), name="held_answer", reset_less=True)
         m.d.comb += self.answer.eq(held)
         m.d.sync += [
             held.refused.eq(~answered),
-            held.data.eq(_any_of(words) & answered.replicate(32)),
+            held.data.eq(Mux(answered, _any_of(words), 0)),
         ]
 
     def _offset(self, name: str) -> int:

@@ -14,6 +14,7 @@ from warploom.host._outcome import Outcome, choose_word
 from warploom.host._task_words import TaskWords, used_words
 from warploom.host._verdict import Verdict
 from warploom.lib.bits import before, number_of
+from warploom.lib.rows import style
 from warploom_spec import Config, host_packets
 from warploom_spec.host_commands import FLAG_SKIP_PRIMARY, TASK_WORDS, run_words
 from warploom_spec.host_map import (
@@ -256,7 +257,9 @@ class Mailbox(wiring.Component):
     ) -> Value:
         """Keep ticket and number of the sections' launches; return the read section's."""
         depth = 1 << self._bits
-        answers: memory.Memory = memory.Memory(shape=32 + WAIT_BITS, depth=depth, init=[])
+        answers: memory.Memory = memory.Memory(
+            shape=32 + WAIT_BITS, depth=depth, init=[], attrs=style(depth)
+        )
         m.submodules.answers = answers
         writer = answers.write_port()
         reader = answers.read_port(domain="comb")
@@ -410,10 +413,10 @@ class Mailbox(wiring.Component):
             before(m, name, inside & (offset == OFFSETS[word] // 4))
             for name, word in (("is_ticket", "RESULT0"), ("is_count", "RESULT1"))
         )
-        count = Cat(C(0, 32 - WAIT_BITS), kept[32:] & is_count.replicate(WAIT_BITS))
+        count = Cat(C(0, 32 - WAIT_BITS), Mux(is_count, kept[32:], 0))
         answered = before(m, "answered", answers & ~shut)
         words: list[Value] = [
-            before(m, "shown_ticket", kept[:32] & is_ticket.replicate(32)),
+            before(m, "shown_ticket", Mux(is_ticket, kept[:32], 0)),
             before(m, "shown_count", count),
             *(outcome.word for outcome in outcomes),
             *(outcome.error_word for outcome in outcomes),
@@ -426,7 +429,7 @@ class Mailbox(wiring.Component):
         m.d.comb += self.answer.eq(held)
         m.d.sync += [
             held.refused.eq(~answered),
-            held.data.eq(shown & answered.replicate(32)),
+            held.data.eq(Mux(answered, shown, 0)),
         ]
 
 

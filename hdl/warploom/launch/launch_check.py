@@ -324,9 +324,8 @@ class LaunchCheck(wiring.Component):
             ]
             # `over` comes late: a launch that has too many registers, and no other error, keeps its
             # fields.
-            with m.If(first.applies):
-                m.d.sync += [
-                    out[name].eq(0) for name in self._checked.members if name not in _ANSWER
-                ]
             with m.If(over & ~first.lower):
                 m.d.sync += [out.error.eq(int(ErrorCode.BLOCK_REGISTERS)), out.argument.eq(0)]
+        # Beside `enabled`, not inside: then it is these registers' reset, and no gate each.
+        with m.If(enabled & first.applies):
+            m.d.sync += [out[name].eq(0) for name in self._checked.members if name not in _ANSWER]

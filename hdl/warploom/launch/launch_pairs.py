@@ -227,12 +227,14 @@ class LaunchPairs(wiring.Component):
             address.eq(Cat(number & keeps.replicate(bits), self.entry)),
             written.eq(Cat(C(0, 1), behind & keeps, widened.stream, widened.count)),
         ]
+        # Of a link, and of a pair that does not count, the other bits mean nothing.
+        low = written[: widths[1]]
         with m.If(self.dies):
-            m.d.comb += [address.eq(Cat(C(0, bits), self.dead_entry)), written.eq(1)]
+            m.d.comb += [address.eq(Cat(C(0, bits), self.dead_entry)), low.eq(1)]
         with m.Elif(self.links):
             m.d.comb += [
                 address.eq(Cat(C(link, bits), self.tail)),
-                written.eq(Cat(self.entry, ~self.unreached)),
+                low.eq(Cat(self.entry, ~self.unreached)),
             ]
         memory.write(
             (self.accepting & self.step[0]) | keeps | self.links | self.dies, address, written

@@ -1,13 +1,16 @@
 """Final records, a word a cycle; tickets, times of acceptance and numbers by entry."""
 
+from functools import reduce
+from operator import or_
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from warploom.launch.pending_preempt import COUNTS
 from warploom.launch.queue_events import record_head_layout
+from warploom.lib.bits import number_of
 from warploom.lib.rows import Rows
 from warploom_spec import Config, layouts, queue_packets
 from warploom_spec.queue import RecordKind
@@ -18,6 +21,8 @@ from warploom_spec.resident_packets import record_word, resident_entry_bits
 LAUNCH_WORDS = (1, 2, 0, 5, 6, 7)
 NUMBERED_WORDS = (1, 2, 0, 5, 6, 3, 7)
 PREEMPT_WORDS = (1, 2, 0, 5, 6, 3, 4, 7)
+#: Those of a launch that stand in memory: ticket, number, time of acceptance.
+_FACTS = (0, 3, 5)
 #: An END's last step comes four cycles after the cycle before its pick.
 _END = 4
 
@@ -154,36 +159,34 @@ class RecordWriter(wiring.Component):
             m.d.sync += time.eq(ports.clock)
         finished, killed, drained, skipped = ports.counts
         m.d.comb += [
-            words.ticket.eq(fact[:32]),
             *(getattr(words, n).eq(getattr(head, n)) for n in ("code", "fate", "kills")),
             words.kind.eq(Mux(head.preempt, RecordKind.PREEMPT, RecordKind.LAUNCH)),
             *(getattr(words, n).eq(getattr(head, n)) for n in ("reset_as_drain", "stream")),
             words.offered.eq(head.offered),
-            words.word2.eq(cycles & head.offered.replicate(32)),
-            words.accepted.eq(fact[:32]),
-            words.first_offer.eq(first & head.offered.replicate(32)),
-            words.made.eq(ports.clock),
         ]
-        if self._config.has_loops:
-            m.d.comb += words.word3.eq(fact[: queue_packets.WAIT_BITS])
-        with m.If(head.preempt):
-            m.d.comb += [
-                words.ticket.eq(0),
-                words.word2.eq(finished),
-                words.word3[:16].eq(killed),
-                words.word3[16:].eq(drained),
-                words.word4.eq(skipped),
-                words.accepted.eq(time),
-            ]
-        bits = words.as_value()
+        launch = {n: at[k] & ~head.preempt for k, n in enumerate(self._launch_words)}
+        preempt = {n: at[k] & head.preempt for k, n in enumerate(PREEMPT_WORDS)}
+        facts = reduce(or_, (chosen for n, chosen in launch.items() if n in _FACTS))
+        # At most one of them is chosen.
+        sources = (
+            (facts, fact[:32]),
+            (launch[1] | preempt[1], words.as_value()[32:64]),
+            (launch[2] & head.offered, cycles),
+            (preempt[2], finished),
+            (preempt[3], Cat(killed, C(0, 16 - len(killed)), drained)),
+            (preempt[4], skipped),
+            (preempt[5], time),
+            ((launch[6] | preempt[6]) & head.offered, first),
+            (launch[7] | preempt[7], ports.clock),
+        )
         record = ports.record
         m.d.sync += [record.valid.eq(at.any()), record.last.eq(last)]
-        for k in range(len(PREEMPT_WORDS)):
-            with m.If(at[k]):
-                number: Any = PREEMPT_WORDS[k]
-                data: Value = bits[32 * PREEMPT_WORDS[k] :][:32]
-                if k == len(self._launch_words) - 1:
-                    own = self._launch_words[k]
-                    number = Mux(head.preempt, number, own)
-                    data = Mux(head.preempt, data, bits[32 * own :][:32])
-                m.d.sync += [record.word.eq(number), record.data.eq(data)]
+        with m.If(at.any()):
+            m.d.sync += [
+                record.word.eq(
+                    number_of(Cat(*launch.values(), *preempt.values()), (*launch, *preempt))
+                ),
+                record.data.eq(
+                    reduce(or_, (value & chosen.replicate(len(value)) for chosen, value in sources))
+                ),
+            ]

@@ -9,13 +9,17 @@ from typing import Any
 from amaranth.hdl import Module
 from amaranth.lib import fifo
 
+from warploom.lib.rows import style
+
 
 class SyncFIFO(fifo.SyncFIFO):
     """Amaranth's FIFO in which a word is read in the cycle after it was written."""
 
     def elaborate(self, platform: Any) -> Module:
         """Return Amaranth's module with the memory's name."""
-        return _named(super().elaborate(platform))
+        m = _named(super().elaborate(platform))
+        m.submodules.storage.attrs.update(style(self.depth))
+        return m
 
 
 class SyncFIFOBuffered(fifo.SyncFIFOBuffered):

@@ -9,6 +9,14 @@ from amaranth.lib import memory
 _BLOCK_BITS = 16384
 #: Deeper block memories are cut into slices so narrow that no gate stands behind them.
 _DEEP = 2048
+#: Of so many words, or fewer, a choice between registers is smaller than distributed memory, which
+#: has 16 words.
+_FEW = 2
+
+
+def style(depth: int) -> dict[str, str]:
+    """Return the attributes of a memory that is read in the cycle in which it is asked."""
+    return {"ram_style": "registers"} if depth <= _FEW else {}
 
 
 class Rows:
@@ -31,7 +39,8 @@ class Rows:
 
     def __init__(self, m: Module, name: str, width: int, depth: int, *, block: bool = False):
         step = width if not block or depth <= _DEEP else max(1, _BLOCK_BITS // depth)
-        attributes: Any = {"no_rw_check": 1, **({"ram_style": "block"} if block else {})}
+        where = {"ram_style": "block"} if block else style(depth)
+        attributes: Any = {"no_rw_check": 1, **where}
         self._m, self._width = m, width
         self._parts: list[memory.Memory] = []
         for low in range(0, width, step):

@@ -13,6 +13,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, Final
 
+from warploom_dev.synth.initial_rows import move_rows
 from warploom_dev.synth.placer import PACKAGE, Placer
 from warploom_dev.synth.source import Port
 from warploom_dev.yosys import run_yosys
@@ -121,14 +122,14 @@ def synthesise(top: str, verilog: str, folder: Path) -> Counter[str]:
     verilog : str
         Its text.
     folder : Path
-        Takes ``block.il``, the cells as a netlist, and the log.
+        Takes ``block.il``, the cells as a netlist, the log, and deep memories' first rows.
 
     Returns
     -------
     Counter of str
         Cells by type.
     """
-    (folder / "block.v").write_text(verilog)
+    (folder / "block.v").write_text(move_rows(verilog, folder))
     run_yosys("block", _BLOCK.format(top=top), folder)
     return _cells(folder / "block.json")
 
