@@ -92,6 +92,7 @@ def test_cycles_of_the_default_traces(trace):
 
 def test_no_figure_is_there_that_is_not_measured():
     from tb.host.test_latency import AT_MOST as LATENCIES
+    from tb.host.test_loop_latency import MEASURED as LOOPS
     from tb.host.test_stream_latency import MEASURED as DOORBELLS
     from tb.launch.test_launch_latency import MEASURED
 
@@ -99,6 +100,7 @@ def test_no_figure_is_there_that_is_not_measured():
     assert {*COMMITTED} == {
         *LATENCIES,
         *DOORBELLS,
+        *LOOPS,
         *MEASURED,
         *paces,
         *(f"{name}_cycles" for name in CYCLES_AT_MOST),
