@@ -59,7 +59,8 @@ def defer(
 
     In a trace, repeated launches are folded into loops of at most 4, 16, 32 and 64 launches an
     iteration. A trace holds no kernel arguments, so the figures are an upper bound. A driver's
-    accesses at the mailbox are counted, with one made-up argument a launch; nothing is simulated.
+    accesses at the mailbox are counted, with one made-up argument a launch. Without --rtl nothing
+    is simulated.
 
     With --rtl the launches, folded for the core's templates, go through the RTL of FrontEnd over
     AXI4-Lite, as LOOPs and single launches of the C driver. Every launch and every block is
