@@ -41,7 +41,7 @@ SIM_OPTIONS = $(foreach name,$(VALUES),$(if $($(name)),$(call option,$(name),$(f
     $(foreach one,$(PRIORITY),--priority $(call quoted,$(one))) \
     $(foreach name,$(FLAGS),$(if $(filter-out 0,$($(name))),--$(flag)))
 
-.PHONY: help sim verilog wheel docs synth test-synth formal formal-negative mutate coverage figures bench run-kernels foreign lint types models \
+.PHONY: help sim verilog wheel docs synth test-synth formal formal-negative mutate coverage figures bench run-kernels soc foreign lint types models \
     test test-all test-rest test-deep test-seeds exhaustive setup clean
 
 help:  ## List the targets
@@ -111,6 +111,10 @@ run-kernels:  ## Run compiled kernels on SimtCores behind FrontEnd: build/kernel
 	@$(SETUP) sim dev elf verilator cocotb
 	@PYTHONPATH=$(CURDIR):$(CURDIR)/examples $(BIN)/python -m tb.examples.run_kernels $(ARGS)
 
+soc:  ## Run a soft core that launches kernels, in LiteX on Verilator
+	@$(SETUP) sim elf soc verilator
+	@PYTHONPATH=$(CURDIR)/examples $(BIN)/python -m soc $(ARGS)
+
 foreign:  ## Run the cores of your own checkout of tiny-gpu behind FrontEnd: TINY_GPU=FOLDER
 	$(if $(TINY_GPU),,$(error foreign needs TINY_GPU=FOLDER, your own checkout of tiny-gpu))
 	@$(SETUP) sim verilator
@@ -142,15 +146,15 @@ test-all:  ## `make test`, then on every other simulator, start and configuratio
 	@$(MAKE) --no-print-directory test-rest
 
 test-rest:  ## What `make test-all` runs beyond `make test`: the tests marked thorough
-	@$(SETUP) sim dev report compare elf formal docs icarus verilator cocotb
+	@$(SETUP) sim dev report compare elf formal docs soc icarus verilator cocotb
 	$(BIN)/pytest -n 2 -m 'thorough and not deep and not fpga' $(seed) $(ARGS)
 
 test-deep:  ## The tests that take minutes and that `make test-all` leaves out
-	@$(SETUP) sim dev report compare elf formal docs icarus verilator cocotb
+	@$(SETUP) sim dev report compare elf formal docs soc icarus verilator cocotb
 	$(BIN)/pytest -n 2 -m deep $(seed) $(ARGS)
 
 test-seeds:  ## Every default test with random stimulus, with SEEDS seeds each (hours)
-	@$(SETUP) sim dev report compare elf formal docs icarus verilator cocotb
+	@$(SETUP) sim dev report compare elf formal docs soc icarus verilator cocotb
 	$(BIN)/pytest -n 2 --seeds=$(or $(SEEDS),50) $(seed) $(ARGS)
 
 exhaustive:  ## Every index of every legal block shape at W = 32, model and RTL (minutes)

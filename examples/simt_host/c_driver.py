@@ -15,8 +15,8 @@ from warploom_spec import Config
 from warploom_spec.host_map import RESULT_WORDS
 
 HOST: Final = Path(__file__).parents[2] / "host" / "c"
-_HEADERS: Final = ("warploom.h", "warploom_fields.h", "warploom_shapes.h")
-_SOURCES: Final = ("warploom.c", "warploom_shapes.c")
+_HEADERS: Final = ("warploom.h", "warploom_kept.h", "warploom_fields.h", "warploom_shapes.h")
+_SOURCES: Final = ("warploom.c", "warploom_kept.c", "warploom_shapes.c")
 #: Turns of waiting for the host's mailbox; each is some ten cycles.
 PATIENCE: Final = 10_000
 #: Turns of waiting for a record: the caller counts cycles between them.

@@ -3,7 +3,6 @@
 
 #define RECORD_WORDS 8
 #define TASK_WORDS 32 /* of the task register */
-#define INLINE_WORD 12
 
 /* All bits of IRQ_ENABLE. */
 #define IRQ_BITS                                                              \
@@ -75,27 +74,25 @@ int warploom_submit_words(const warploom_core *core, uint32_t section, const uin
                                   count ? UINT32_MAX >> (TASK_WORDS - count) : 0);
 }
 
-/* Write the chosen words of the task register and ring, unless the section is busy. A word may be
- * refused where another master resets the core: a bus that posts writes tells of it here, and what
- * would be half a command is not rung. */
+/* Write the chosen words and ring, unless the section is busy. Where another master resets the core
+ * a word may be refused: a bus that posts writes tells of it before half a command is rung. */
 int warploom_submit_chosen(const warploom_core *core, uint32_t section, const uint32_t *words,
                            uint32_t chosen)
 {
-    uint32_t doorbell, word;
+    uint32_t doorbell, address = warploom_section(section, WARPLOOM_SECTION_T0_OFFSET);
+    uint32_t bell = warploom_section(section, WARPLOOM_SECTION_DOORBELL_OFFSET);
     int error;
     if (section >= WARPLOOM_SECTIONS) return WARPLOOM_RANGE;
-    error = read_word(core, warploom_section(section, WARPLOOM_SECTION_DOORBELL_OFFSET), &doorbell);
+    error = read_word(core, bell, &doorbell);
     if (error) return error;
     if (doorbell) return WARPLOOM_BUSY;
-    for (word = 0; word < TASK_WORDS; word++) {
-        uint32_t offset = WARPLOOM_SECTION_T0_OFFSET + 4 * word;
-        if (!(chosen >> word & 1)) continue;
-        error = write_word(core, warploom_section(section, offset), words[word]);
+    for (; chosen; chosen >>= 1, words++, address += 4) {
+        if (!(chosen & 1)) continue;
+        error = write_word(core, address, *words);
         if (error) return error;
     }
     error = settle(core);
-    if (error) return error;
-    return write_last(core, warploom_section(section, WARPLOOM_SECTION_DOORBELL_OFFSET), 1);
+    return error ? error : write_last(core, bell, 1);
 }
 
 static int pairs_fit(const warploom_wait_pair *pairs, uint32_t waits)
@@ -110,19 +107,20 @@ static int pairs_fit(const warploom_wait_pair *pairs, uint32_t waits)
 
 static int launch_fits(const warploom_launch *launch)
 {
-    return FITS(launch->address_space, WARPLOOM_LAUNCH_ADDRESS_SPACE) &&
-           FITS(launch->stream, WARPLOOM_LAUNCH_STREAM) &&
-           FITS(launch->priority, WARPLOOM_LAUNCH_PRIORITY) &&
-           FITS(launch->idempotent, WARPLOOM_LAUNCH_IDEMPOTENT) &&
-           FITS(launch->quiet, WARPLOOM_LAUNCH_QUIET) &&
-           FITS(launch->mode, WARPLOOM_LAUNCH_MODE) && FITS(launch->gy, WARPLOOM_LAUNCH_GY) &&
-           FITS(launch->gz, WARPLOOM_LAUNCH_GZ) && FITS(launch->dx, WARPLOOM_LAUNCH_DX) &&
-           FITS(launch->dy, WARPLOOM_LAUNCH_DY) && FITS(launch->dz, WARPLOOM_LAUNCH_DZ) &&
-           FITS(launch->index_address, WARPLOOM_LAUNCH_INDEX_ADDRESS) &&
-           FITS(launch->table, WARPLOOM_LAUNCH_TABLE) &&
-           FITS(launch->warp_registers, WARPLOOM_LAUNCH_WARP_REGISTERS) &&
-           FITS(launch->shared, WARPLOOM_LAUNCH_SHARED) &&
-           FITS(launch->barriers, WARPLOOM_LAUNCH_BARRIERS);
+    /* One branch: a small core spends as long on the checks as on the words. */
+    return !(EXCESS(launch->address_space, WARPLOOM_LAUNCH_ADDRESS_SPACE) |
+             EXCESS(launch->stream, WARPLOOM_LAUNCH_STREAM) |
+             EXCESS(launch->priority, WARPLOOM_LAUNCH_PRIORITY) |
+             EXCESS(launch->idempotent, WARPLOOM_LAUNCH_IDEMPOTENT) |
+             EXCESS(launch->quiet, WARPLOOM_LAUNCH_QUIET) |
+             EXCESS(launch->mode, WARPLOOM_LAUNCH_MODE) | EXCESS(launch->gy, WARPLOOM_LAUNCH_GY) |
+             EXCESS(launch->gz, WARPLOOM_LAUNCH_GZ) | EXCESS(launch->dx, WARPLOOM_LAUNCH_DX) |
+             EXCESS(launch->dy, WARPLOOM_LAUNCH_DY) | EXCESS(launch->dz, WARPLOOM_LAUNCH_DZ) |
+             EXCESS(launch->index_address, WARPLOOM_LAUNCH_INDEX_ADDRESS) |
+             EXCESS(launch->table, WARPLOOM_LAUNCH_TABLE) |
+             EXCESS(launch->warp_registers, WARPLOOM_LAUNCH_WARP_REGISTERS) |
+             EXCESS(launch->shared, WARPLOOM_LAUNCH_SHARED) |
+             EXCESS(launch->barriers, WARPLOOM_LAUNCH_BARRIERS));
 }
 
 int warploom_pack_waiting(const warploom_launch *launch, const warploom_wait_pair *pairs,
@@ -130,7 +128,6 @@ int warploom_pack_waiting(const warploom_launch *launch, const warploom_wait_pai
 {
     uint32_t n;
     if (!pairs_fit(pairs, waits) || !launch_fits(launch)) return WARPLOOM_RANGE;
-    for (n = 0; n < WARPLOOM_LAUNCH_WORDS; n++) words[n] = 0;
     words[WARPLOOM_LAUNCH_OPCODE_WORD] =
         PUT(WARPLOOM_OPCODE_LAUNCH, WARPLOOM_LAUNCH_OPCODE) |
         PUT((1u << waits) - 1, WARPLOOM_LAUNCH_FLAGS);
@@ -174,6 +171,8 @@ int warploom_pack_waiting(const warploom_launch *launch, const warploom_wait_pai
 
 int warploom_pack_launch(const warploom_launch *launch, uint32_t *words)
 {
+    uint32_t n;
+    for (n = 0; n < WARPLOOM_LAUNCH_WORDS; n++) words[n] = 0;
     return warploom_pack_waiting(launch, launch->wait, launch->waits, words);
 }
 
@@ -245,24 +244,17 @@ int warploom_submit_disconnect(const warploom_core *core, uint32_t section)
 
 int warploom_poll(const warploom_core *core, uint32_t section, warploom_outcome *outcome)
 {
-    uint32_t doorbell, error_word, task;
+    uint32_t doorbell, error_word, task, base = warploom_section(section, 0);
     int error;
     if (section >= WARPLOOM_SECTIONS) return WARPLOOM_RANGE;
-    error = read_word(core, warploom_section(section, WARPLOOM_SECTION_DOORBELL_OFFSET), &doorbell);
+    error = read_word(core, base + WARPLOOM_SECTION_DOORBELL_OFFSET, &doorbell);
     if (error) return error;
     if (doorbell) return WARPLOOM_BUSY;
-    error = read_word(core, warploom_section(section, WARPLOOM_SECTION_ERROR_OFFSET), &error_word);
-    if (!error)
-        error = read_word(core, warploom_section(section, WARPLOOM_SECTION_RESULT0_OFFSET),
-                          &outcome->ticket);
-    if (!error)
-        error = read_word(core, warploom_section(section, WARPLOOM_SECTION_STATUS_OFFSET),
-                          &outcome->succeeded);
-    if (!error)
-        error = read_word(core, warploom_section(section, WARPLOOM_SECTION_ASSIGNED_OFFSET),
-                          &outcome->parts);
-    if (!error)
-        error = read_word(core, warploom_section(section, WARPLOOM_SECTION_RESULT1_OFFSET), &task);
+    error = read_word(core, base + WARPLOOM_SECTION_ERROR_OFFSET, &error_word);
+    if (!error) error = read_word(core, base + WARPLOOM_SECTION_RESULT0_OFFSET, &outcome->ticket);
+    if (!error) error = read_word(core, base + WARPLOOM_SECTION_STATUS_OFFSET, &outcome->succeeded);
+    if (!error) error = read_word(core, base + WARPLOOM_SECTION_ASSIGNED_OFFSET, &outcome->parts);
+    if (!error) error = read_word(core, base + WARPLOOM_SECTION_RESULT1_OFFSET, &task);
     if (error) return error;
     outcome->code = GET(error_word, WARPLOOM_SECTION_ERROR_CODE);
     outcome->core = GET(error_word, WARPLOOM_SECTION_ERROR_CORE);
@@ -287,18 +279,11 @@ int warploom_wait(const warploom_core *core, uint32_t section, warploom_outcome 
 int warploom_launch_kernel(const warploom_core *core, uint32_t section, const warploom_launch *launch,
                            uint32_t *ticket)
 {
-    uint32_t turns = 0;
+    warploom_outcome outcome;
+    int error = warploom_launch_kept(core, section, launch, 0, &outcome);
     *ticket = 0;
-    for (;;) {
-        warploom_outcome outcome;
-        int error = warploom_submit_launch(core, section, launch);
-        if (error) return error;
-        error = warploom_wait(core, section, &outcome);
-        if (!error) *ticket = outcome.ticket;
-        if (error != (int)WARPLOOM_ERROR_QUEUE_FULL) return error;
-        error = wait_turn(core, &turns);
-        if (error) return error;
-    }
+    if (!error) *ticket = outcome.ticket;
+    return error;
 }
 
 int warploom_run(const warploom_core *core, uint32_t section, const warploom_task *task,

@@ -6,11 +6,14 @@
 
 /* The value of a field that a word holds, and the word that holds a value. */
 #define GET(word, field) (((word) & field##_MASK) >> field##_SHIFT)
-#define FITS(value, field) (((value) & ~(field##_MASK >> field##_SHIFT)) == 0)
+#define FITS(value, field) (!EXCESS(value, field))
+/* What is left of a value above its field. */
+#define EXCESS(value, field) ((value) & ~(field##_MASK >> field##_SHIFT))
 #define PUT(value, field) ((value) << field##_SHIFT)
 /* The low bits of a value, as many as a field has. */
 #define CUT(value, field) ((value) & (field##_MASK >> field##_SHIFT))
 
+#define INLINE_WORD 12 /* of a launch: its first inline argument's low word */
 #define LOW(value) ((uint32_t)((value) & UINT32_C(0xFFFFFFFF)))
 #define HIGH(value) ((uint32_t)((value) >> 32))
 
@@ -24,7 +27,8 @@
 #define WARPLOOM_FLAG_RELATIVE 0
 #endif
 
-/* As the calls of warploom.h and warploom_kept.h, for other pairs than the launch's own. */
+/* As the calls of warploom.h and warploom_kept.h, for other pairs than the launch's own. Words that
+ * the launch is not read from stay as they are. */
 int warploom_pack_waiting(const warploom_launch *launch, const warploom_wait_pair *pairs,
                           uint32_t waits, uint32_t *words);
 int warploom_launch_waiting(const warploom_core *core, uint32_t section,
@@ -34,7 +38,7 @@ int warploom_launch_waiting(const warploom_core *core, uint32_t section,
 /* How many words a launch is read from, counted from word 0. */
 static inline uint32_t warploom_launch_length(uint32_t waits)
 {
-    return waits ? WARPLOOM_LAUNCH_WAIT0_STREAM_WORD + waits : 12 + 2 * WARPLOOM_INLINE_ARGS;
+    return waits ? WARPLOOM_LAUNCH_WAIT0_STREAM_WORD + waits : INLINE_WORD + 2 * WARPLOOM_INLINE_ARGS;
 }
 
 #endif

@@ -1,5 +1,7 @@
 #include "warploom_fields.h"
 
+#define COMMON_WORDS 11 /* of every launch */
+
 void warploom_forget_words(warploom_kept *kept)
 {
     kept->known = 0;
@@ -8,29 +10,38 @@ void warploom_forget_words(warploom_kept *kept)
 uint32_t warploom_read_words(uint32_t waits)
 {
     uint32_t inline_words = 2 * WARPLOOM_INLINE_ARGS;
-    uint32_t words = (UINT32_C(1) << 11) - 1;
-    words |= ((UINT32_C(1) << inline_words) - 1) << 12;
+    uint32_t words = (UINT32_C(1) << COMMON_WORDS) - 1;
+    words |= ((UINT32_C(1) << inline_words) - 1) << INLINE_WORD;
     return words | ((UINT32_C(1) << waits) - 1) << WARPLOOM_LAUNCH_WAIT0_STREAM_WORD;
 }
 
-/* Write the words that are read, and differ, and ring. */
-static int submit_kept(const warploom_core *core, uint32_t section, const uint32_t *words,
-                       uint32_t read, warploom_kept *kept)
+/* The words from `first` to `end` - 1 that are not kept as they are, a bit each. */
+static uint32_t changed(const warploom_kept *kept, const uint32_t *words, uint32_t first, uint32_t end)
 {
-    uint32_t chosen = 0, n;
+    uint32_t known = kept->known >> first, bit = UINT32_C(1) << first, found = 0;
+    for (; first < end; first++, known >>= 1, bit <<= 1)
+        if (!(known & 1) || kept->words[first] != words[first]) found |= bit;
+    return found;
+}
+
+/* Write the words that a launch is read from, and differ, and ring. */
+static int submit_kept(const warploom_core *core, uint32_t section, const uint32_t *words,
+                       uint32_t waits, warploom_kept *kept)
+{
+    const uint32_t pairs = WARPLOOM_LAUNCH_WAIT0_STREAM_WORD;
+    uint32_t chosen, n;
     int error;
-    for (n = 0; n < WARPLOOM_LAUNCH_WORDS; n++) {
-        uint32_t bit = UINT32_C(1) << n;
-        if ((read & bit) && (!(kept->known & bit) || kept->words[n] != words[n])) chosen |= bit;
-    }
+    chosen = changed(kept, words, 0, COMMON_WORDS);
+    chosen |= changed(kept, words, INLINE_WORD, INLINE_WORD + 2 * WARPLOOM_INLINE_ARGS);
+    if (waits) chosen |= changed(kept, words, pairs, pairs + waits);
     error = warploom_submit_chosen(core, section, words, chosen);
     if (error) {
         warploom_forget_words(kept);
         return error;
     }
-    for (n = 0; n < WARPLOOM_LAUNCH_WORDS; n++)
-        if (chosen >> n & 1) kept->words[n] = words[n];
     kept->known |= chosen;
+    for (n = 0; chosen; n++, chosen >>= 1)
+        if (chosen & 1) kept->words[n] = words[n];
     return WARPLOOM_OK;
 }
 
@@ -40,7 +51,7 @@ int warploom_submit_launch_kept(const warploom_core *core, uint32_t section,
     uint32_t words[WARPLOOM_LAUNCH_WORDS];
     int error = warploom_pack_launch(launch, words);
     return error ? error
-                 : submit_kept(core, section, words, warploom_read_words(launch->waits), kept);
+                 : submit_kept(core, section, words, launch->waits, kept);
 }
 
 /* Wait for a launch's answer: its code, or the driver's. */
@@ -77,14 +88,16 @@ int warploom_launch_waiting(const warploom_core *core, uint32_t section,
                             const warploom_launch *launch, const warploom_wait_pair *pairs,
                             uint32_t waits, warploom_kept *kept, warploom_outcome *outcome)
 {
-    uint32_t words[WARPLOOM_LAUNCH_WORDS], turns = core->patience;
-    int error, packed = warploom_pack_waiting(launch, pairs, waits, words);
+    uint32_t words[WARPLOOM_LAUNCH_WORDS], turns = core->patience, n;
+    int error, packed;
+    for (n = 0; !kept && n < WARPLOOM_LAUNCH_WORDS; n++) words[n] = 0;
+    packed = warploom_pack_waiting(launch, pairs, waits, words);
     do {
         forget_outcome(outcome);
         if (packed)
             error = packed;
         else if (kept)
-            error = submit_kept(core, section, words, warploom_read_words(waits), kept);
+            error = submit_kept(core, section, words, waits, kept);
         else
             error = warploom_submit_words(core, section, words, warploom_launch_length(waits));
         if (!error)

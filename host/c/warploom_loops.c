@@ -7,7 +7,6 @@
 #define HALF_WORDS 32
 #define FIRST_SECTION (WARPLOOM_SECTIONS - WARPLOOM_LOOP_SECTIONS)
 #define FIRST_INLINE 3 /* number of the field that is inline word 0 */
-#define INLINE_WORD 12
 /* All fields that may change. */
 #define FIELDS (WARPLOOM_STEP_INLINE(WARPLOOM_INLINE_ARGS) - 1)
 #define LEAST_IN_FLIGHT 4

@@ -19,12 +19,12 @@ _OTHER = {"ID": -2, "VERSION": -3, "CONFIG_CRC": -4}
 
 
 @functools.cache
-def c_host(source=None, config=TINY, header=None):
+def c_host(source=None, config=TINY, header=None, name="warploom.c"):
     """Return what makes the C driver on a bus.
 
-    ``source`` stands in for ``warploom.c``, ``header`` for the configuration's.
+    ``source`` stands in for the file ``name``, ``header`` for the configuration's.
     """
-    texts = {"warploom.c": source} if source else {}
+    texts = {name: source} if source else {}
     with tempfile.TemporaryDirectory() as folder:
         header = header or c_header(config, "bench")
         library = ctypes.CDLL(str(c_driver.build(Path(folder), header, texts)))

@@ -59,7 +59,7 @@ IN_C = {
         c_host,
         rules.demand_a_bus_error,
         ("poll",),
-        r"(RESULT1_OFFSET\), &\w+\);\s*)if \(\w+\) return \w+;",
+        r"(RESULT1_OFFSET, &\w+\);\s*)if \(\w+\) return \w+;",
         r"\1",
     ),
     "a refused launch hands on a ticket": (

@@ -34,7 +34,7 @@ def missing(header: str, source: str) -> list[str]:
         name, macro = field.name, f"WARPLOOM_LAUNCH_{field.name.upper()}"
         if not re.search(rf"\b{name}\b", struct[1]):
             found.append(f"warploom_launch has no {name} (host/c/warploom.h)")
-        if field.bits < 32 and f"FITS(launch->{name}, {macro})" not in source:
+        if field.bits < 32 and f"EXCESS(launch->{name}, {macro})" not in source:
             found.append(f"launch_fits does not check {name} (host/c/warploom.c)")
         if field.bits < 32 and f"PUT(launch->{name}, {macro})" not in source:
             found.append(f"warploom_pack_launch does not write {name} (host/c/warploom.c)")
@@ -51,7 +51,7 @@ def test_the_driver_has_every_field() -> None:
         (HEADER, "barriers", "warploom_launch has no barriers (host/c/warploom.h)"),
         (
             SOURCE,
-            "FITS(launch->barriers",
+            "EXCESS(launch->barriers",
             "launch_fits does not check barriers (host/c/warploom.c)",
         ),
         (

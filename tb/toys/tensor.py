@@ -55,10 +55,10 @@ EDITS = (
     ),
     Edit(
         "host/c/warploom.c",
-        "           FITS(launch->barriers, WARPLOOM_LAUNCH_BARRIERS);\n",
+        "             EXCESS(launch->barriers, WARPLOOM_LAUNCH_BARRIERS));\n",
         """\
-           FITS(launch->barriers, WARPLOOM_LAUNCH_BARRIERS) &&
-           FITS(launch->tensor, WARPLOOM_LAUNCH_TENSOR);
+             EXCESS(launch->barriers, WARPLOOM_LAUNCH_BARRIERS) |
+             EXCESS(launch->tensor, WARPLOOM_LAUNCH_TENSOR));
 """,
     ),
     Edit(

@@ -13,7 +13,6 @@ from warploom_spec.errors import BlockStatus, ErrorCode
 from warploom_spec.host_commands import Opcode, launch_words
 from warploom_spec.host_map import OFFSETS, SECTION_BASE, SECTION_BYTES, TEMPLATE_BASE
 from warploom_spec.host_registers import register_addresses
-from warploom_spec.layouts import BLOCK_NUMBER_BITS
 from warploom_spec.queue import FinalFate
 from warploom_spec.queue_packets import final_record_words
 from warploom_spec.resident_packets import resident_block
@@ -80,7 +79,7 @@ class Launch:
         """Return a block's number, modulo 2^32."""
         bx, by, bz = block
         linear = bx + self.words["gx"] * (by + self.words["gy"] * bz)
-        return linear % (1 << BLOCK_NUMBER_BITS)
+        return linear % (1 << layouts.BLOCK_NUMBER_BITS)
 
 
 @dataclass(eq=False)

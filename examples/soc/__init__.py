@@ -1,0 +1,1 @@
+"""A system on a chip whose soft core launches kernels: LiteX, VexRiscv, FrontEnd, SimtCores."""
