@@ -145,12 +145,12 @@ MOST = {"gpt2_generate": 2500, "llama_generate": 4000, "resnet50_infer": 2300}
 
 
 def page_rows():
-    """Return the rows of the page's table by the recording's name, numbers alone."""
+    """Return the rows of the page's first table by the recording's name, numbers alone."""
     rows = {}
     for line in PAGE.read_text().splitlines():
         name, *cells = (cell.strip() for cell in line.strip("|").split("|"))
         if name in MOST:
-            rows[name] = [float(cell.replace(",", "")) for cell in cells]
+            rows.setdefault(name, [float(cell.replace(",", "")) for cell in cells])
     return rows
 
 
