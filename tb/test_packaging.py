@@ -238,6 +238,12 @@ def test_a_room_that_imports_from_above_is_found(tmp_path: Path) -> None:
     assert "warploom_sim is not allowed to import simt_host" in broken.stdout
 
 
+def test_what_one_cites_has_the_projects_version_and_licence() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    cited = dict(re.findall(r"^([\w-]+): (.+)$", (ROOT / "CITATION.cff").read_text(), re.MULTILINE))
+    assert (cited["version"], cited["license"]) == (project["version"], project["license"])
+
+
 # --- set-up ------------------------------------------------------------------------------------
 
 

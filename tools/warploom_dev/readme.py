@@ -95,10 +95,11 @@ def works(root: Path) -> str:
         ),
         (
             "[deferred submission](docs/deferral/deferred_submission.md): a loop in one message",
-            "not yet",
+            "[yes](hdl/warploom/host/loop_expander.py)",
             "[yes](golden/warploom_golden/deferral/)",
             f"GPT-2: {methods['defer']['launches']:,} launches in"
-            f" {methods['defer']['commands']:,} commands, at best",
+            f" {methods['defer']['commands']:,} commands, at best;"
+            f" {latency['loop_launch_interval']} cycles a launch of a LOOP",
         ),
     ]
     headings = ("part", "RTL", "model", "measured")
