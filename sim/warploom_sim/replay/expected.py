@@ -14,8 +14,9 @@ from warploom_spec import RESOURCES, Config, ErrorCode, LaunchDescriptor
 from warploom_spec.config import BLOCK_LIMITS
 from warploom_spec.resources import AMOUNT_FIELDS, BLOCK_AMOUNTS, REGISTERS
 
-#: Words of a launch's final record that are written: two of the eight are always 0.
-RECORD_WORDS: Final = 6
+#: Words of a launch's final record that are written without loops: the other two are 0. With loops
+#: one of these has its number.
+_RECORD_WORDS: Final = 6
 _WITHOUT_OPTIONS: Final = ReplayRequest(traces=())
 
 
@@ -41,6 +42,8 @@ class Expected:
         it is killed those up to the one after whose offer that is.
     in_order : bool
         Whether launches go to the dispatcher in order, each once.
+    record_words : int
+        Words that are written of a launch's final record.
     """
 
     launches: int
@@ -50,6 +53,7 @@ class Expected:
     warps_exact: bool
     least_blocks: tuple[int, ...] = ()
     in_order: bool = True
+    record_words: int = _RECORD_WORDS + 1
 
     @property
     def accepted(self) -> int:
@@ -60,7 +64,7 @@ class Expected:
         """Return the events that must have been compared at least, by kind; 1 for each counter."""
         kinds = ("decisions", "done", "starts", "words", "ended", "timeline")
         accepted = dict.fromkeys(kinds, self.accepted) | {"killed": 0}
-        accepted["record_words"] = RECORD_WORDS * self.accepted
+        accepted["record_words"] = self.record_words * self.accepted
         blocks = dict.fromkeys(("offers", "reports"), sum(self.least_blocks))
         counters = dict.fromkeys((f"stall_{cause}" for cause in (*RESOURCES, "offer")), 1)
         events = {"answers": self.launches, **accepted, **blocks, "warps": self.warps}
@@ -117,6 +121,7 @@ def count(
         warps=warps,
         warps_exact=exact,
         in_order=in_order,
+        record_words=_RECORD_WORDS + config.has_loops,
     )
 
 
