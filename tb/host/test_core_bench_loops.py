@@ -9,7 +9,6 @@ from tb.host.core_bench import bench, built_program
 from tb.host.test_front_end import LOOPS
 from tb.support.deep_values import thorough_but
 from tb.support.dispatch_configs import config_of
-from tb.support.planted import plant
 from warploom_spec.errors import ErrorCode
 from warploom_spec.host_errors import HostError
 
@@ -98,18 +97,3 @@ def test_a_loop_that_is_stopped_in_any_cycle_has_one_outcome(program, kind, step
     codes -= {ErrorCode.STREAM_BROKEN} if kind == "lost SM" else set()
     assert codes == STOPS[kind]
     assert kind != "lost SM" or found["SMs lost"] > 10
-
-
-# Each bench finds what it is for
-
-RANDOM = "loops", {"seed": 1, "loops": 300}
-WRONG = {}
-
-
-@deep
-@pytest.mark.parametrize("name", WRONG)
-def test_a_bench_finds_a_wrong_rule_of_loops(name, monkeypatch):
-    (which, arguments), change, message = WRONG[name]
-    plant(monkeypatch, [change])
-    with pytest.raises(AssertionError, match=message):
-        bench(built_program(CONFIG), which, **arguments)

@@ -130,7 +130,10 @@ class LoopWorker : public Agent {
     void look_for_busy() {
         for (uint32_t k = 0; k < held_.second; k++) {
             uint32_t slot = (held_.first + k) % WARPLOOM_LOOP_TEMPLATES;
-            if (!world_.is_free(slot)) may_be_busy_ |= 1u << slot;
+            int& holder = world_.holder[slot];
+            // It takes those that are free for some cycles.
+            if (holder < 0) holder = static_cast<int>(section_);
+            if (holder != static_cast<int>(section_)) may_be_busy_ |= 1u << slot;
         }
     }
     void write_template(uint32_t slot) {
@@ -289,15 +292,13 @@ class LoopWorker : public Agent {
         LoopBooks::Outcome said{found_[3], found_[4], found_[5], found_[6], found_[7]};
         uint32_t error = said.error;
         if (kind_ == LOOP) {
-            // Others are rung in its slots from now on.
             books_.ended_well(section_, said);
             world_.loops &= ~(1u << section_);
-            for (uint32_t k = 0; k < held_.second; k++)
-                world_.holder[(held_.first + k) % WARPLOOM_LOOP_TEMPLATES] = -1;
+            give_back();
             counts_["loops stopped"] += error == WARPLOOM_ERROR_LOOP_STOPPED;
             counts_["loops of 0 iterations"] += count_ == 0;
         } else if (kind_ == PROBE) {
-            look_for_busy();
+            give_back();
             bool busy = (error & 0xFF) == WARPLOOM_ERROR_TEMPLATE_BUSY && may_be_busy_ >> (error >> 16) & 1;
             bool stopped = error == WARPLOOM_ERROR_LOOP_STOPPED;
             core_.demand(busy || stopped || !error, "ERROR of a LOOP is " + std::to_string(error));
@@ -313,6 +314,13 @@ class LoopWorker : public Agent {
         if (kind_ != LOOP) core_.demand(!said.finished && !said.accepted, "counts of no loop");
         state_ = IDLE;
         wait_ = resumes_ ? random_.below(600) : random_.chance(0.5) ? 0 : random_.below(100);
+    }
+
+    // Others are rung in its slots from now on.
+    void give_back() {
+        for (int& holder : world_.holder) {
+            if (holder == static_cast<int>(section_)) holder = -1;
+        }
     }
 
     LoopWorld& world_;
