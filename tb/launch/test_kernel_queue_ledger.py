@@ -1,6 +1,7 @@
 """Random traffic against KernelQueue's model, with the ledger; and the ledger itself."""
 
 import random
+from collections import Counter
 
 import pytest
 
@@ -80,6 +81,20 @@ def test_each_ticket_has_one_record_and_everything_ends(text, first, seed):
     seen = world.ledger.seen
     assert seen["restarts"] and seen["refused RESET"] and seen["finished"]
     assert text != LOOPS or all(seen[name] for name in LOOP_EVENTS[:3])
+
+
+@pytest.mark.deep
+def test_so_for_a_hundred_thousand_launches_with_quiet_ones_among_them(seed):
+    """Records exactly for those that the rule names; no place of one is missing or lost."""
+    seen = Counter()
+    for number in range(2000):
+        world = World(LOOPS, f"{seed}/{number}")
+        live(world)
+        seen.update(world.ledger.seen)
+        if seen["accepted"] >= 100_000:
+            break
+    assert seen["accepted"] >= 100_000
+    assert seen["quiet finished"] > 20_000 and seen["quiet with a record"] > 5_000
 
 
 TOLD = "parts.pulses.loop_end = parts.packets.loop_end(launch.loop - 1, finished=finished)"

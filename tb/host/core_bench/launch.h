@@ -10,6 +10,13 @@
 #include "core.h"
 #include "warploom_host.h"
 
+// With loops a record has its launch's number.
+#ifdef WARPLOOM_LOOP_TEMPLATES
+constexpr bool HAS_LOOPS = true;
+#else
+constexpr bool HAS_LOOPS = false;
+#endif
+
 // A launch as the host rang it. `code` at the SMs is its number.
 struct Launch {
     uint32_t gx = 1, gy = 1, gz = 1, dx = 1, index_address = 0, stream = 0;

@@ -22,6 +22,8 @@ struct Command {
     std::string found;
     // LAUNCH: may be refused as WAIT_AHEAD.
     bool ahead = false;
+    // LAUNCH: a LOOP launches it, once.
+    bool loops = false;
     // Commands for streams: which; ABORT_STREAMS: launches that it meets.
     uint32_t mask = 0;
     std::vector<uint32_t> met;
@@ -59,7 +61,9 @@ class LaunchCommands {
             mode = random_.between(5, 7), c.code = WARPLOOM_ERROR_FIELD_RANGE;
             c.argument = WARPLOOM_LAUNCH_MODE_WORD;
             break;
+#ifndef WARPLOOM_LOOP_TEMPLATES
         case 5: reserved = 1, c.code = WARPLOOM_ERROR_FIELD_RANGE, c.argument = 5; break;
+#endif
         default: break;
         }
         uint32_t flags = waits(c, one);

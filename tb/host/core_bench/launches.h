@@ -171,6 +171,8 @@ class Launches : public Agent {
     }
 
     uint32_t newest = 0;
+    // LOOPs that were rung and not answered.
+    unsigned loops = 0;
 
   private:
     using Need = std::array<uint32_t, 4>;
@@ -185,7 +187,8 @@ class Launches : public Agent {
         uint32_t kills = RECORD_FIELD(record, KILLS);
         check_code(launch, record, counts);
         core_.demand(RECORD_FIELD(record, STREAM) == launch.stream, "a record has another stream");
-        core_.demand(!record[3] && !record[4], "a launch's record has a PREEMPT's words");
+        core_.demand(record[3] == HAS_LOOPS * launch.number && !record[4],
+                     "a launch's record has another number, or a PREEMPT's words");
         // The last residence may have been killed, too: by an abort, or with its last block done.
         core_.demand(kills == std::min(7u, launch.kills) || kills + 1 == launch.kills,
                      "a record counts other kills");

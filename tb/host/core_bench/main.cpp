@@ -2,6 +2,8 @@
 #include "any_start.h"
 #include "commands.h"
 #include "flips.h"
+#include "loop_stops.h"
+#include "loops.h"
 #include "misbehaving_sms.h"
 #include "orders.h"
 #include "soft_resets.h"
@@ -14,6 +16,12 @@ int main(int count, char** words) {
         {"any_start", run_any_start},
         {"commands", run_commands},
         {"flips", run_flips},
+#ifdef WARPLOOM_LOOP_TEMPLATES
+        {"loop_stops", run_loop_stops},
+        {"loops", run_loops},
+        {"one_loop", run_one_loop},
+        {"template_writes", run_template_writes},
+#endif
         {"misbehaving_sms", run_misbehaving_sms},
         {"orders", run_orders},
         {"soft_resets", run_soft_resets},

@@ -2,6 +2,7 @@
 #ifndef STORM_H
 #define STORM_H
 
+#include "loop_books.h"
 #include "master.h"
 #include "sms.h"
 #include "units.h"
@@ -13,11 +14,12 @@ class Storm {
         : counts_(counts), random_(seed), master_(core_, random_, false), sms_(core_, random_) {
         for (unsigned k = 0; k < UNITS; k++) units_.emplace_back(new Unit(core_, random_, k));
         for (uint32_t at = 0; at < 0x1000 + 0x200 * SECTIONS; at += 4) find(at);
+        find_templates();
         driver_.read32 = [](void* self, uint32_t address, uint32_t* value) {
             return int(static_cast<Storm*>(self)->master_.read_now(address, value));
         };
         driver_.write32 = [](void* self, uint32_t address, uint32_t value) {
-            return int(static_cast<Storm*>(self)->master_.write_now(address, value));
+            return int(static_cast<Storm*>(self)->write_now(address, value));
         };
         driver_.barrier = nullptr;
         driver_.wait_irq = nullptr;
@@ -46,16 +48,36 @@ class Storm {
     void begin() { core_.reset(); }
 
   private:
+#ifdef WARPLOOM_LOOP_TEMPLATES
+    static constexpr uint32_t LOOP = WARPLOOM_OPCODE_LOOP, AFTER_RESULTS = 0x20;
+#else
+    // No opcode of this core.
+    static constexpr uint32_t LOOP = 4, AFTER_RESULTS = 0x18;
+#endif
+    static constexpr uint32_t UNKNOWN_OPCODE = 0x100;
+
     // ---- the storm
 
     // Words that a read finds in the map, as the core itself says it right after a reset.
     void find(uint32_t address) {
         bool section = address >= 0x1000;
         uint32_t offset = address % 0x200;
-        bool listed = section ? offset < 0x18 || (offset >= 0x20 && offset < 0x40) ||
+        bool listed = section ? offset < AFTER_RESULTS || (offset >= 0x20 && offset < 0x40) ||
                                     (offset >= 0x80 && offset < 0x100)
                               : is_register(address);
         if (listed) inside_.push_back(address);
+    }
+    void find_templates() {
+#ifdef WARPLOOM_LOOP_TEMPLATES
+        for (unsigned slot = 0; slot < WARPLOOM_LOOP_TEMPLATES; slot++) {
+            for (unsigned half = 0; half < 2; half++) {
+                for (unsigned n = 0; n < 28 + LAUNCH_WAITS; n++) {
+                    bool there = n < INLINE_WORD + 2 * INLINE_ARGS || n >= WAIT_WORD;
+                    if (there) inside_.push_back(template_address(slot, half, n));
+                }
+            }
+        }
+#endif
     }
     static bool is_register(uint32_t address) {
         static const std::set<uint32_t> all = {REGISTER_ADDRESSES};
@@ -97,7 +119,30 @@ class Storm {
         if ((address & ~3u) == WARPLOOM_CONTROL_ADDRESS && !random_.chance(0.2)) address |= 0x20;
         uint32_t data = random_.one_of<uint32_t>({0, 1, 2, random_.below(256), random_.word()});
         unsigned strobes = random_.chance(0.8) ? 15 : random_.below(16);
-        master_.write(address, data, {}, strobes);
+        write(address, data, strobes);
+    }
+    void write(uint32_t address, uint32_t data, unsigned strobes = 15) {
+        master_.write(address, data, [this, address, data, strobes](unsigned resp, uint32_t) {
+            if (resp == OKAY) note(address, data, strobes);
+        }, strobes);
+    }
+    unsigned write_now(uint32_t address, uint32_t data) {
+        unsigned resp = master_.write_now(address, data);
+        if (resp == OKAY) note(address, data, 15);
+        return resp;
+    }
+    // A write that the core took: which sections may loop now.
+    void note(uint32_t address, uint32_t data, unsigned strobes) {
+        uint32_t section = (address - 0x1000) / 0x200, offset = address % 0x200 & ~3u;
+        if (address < 0x1000 || section >= SECTIONS) return;
+        uint32_t& opcode = opcodes_[section];
+        if (offset == WARPLOOM_SECTION_T0_OFFSET && strobes & 1) opcode = data & 0xFF;
+        bool rings = offset == WARPLOOM_SECTION_DOORBELL_OFFSET && strobes == 15 && data == 1;
+        if (!rings) return;
+        loops_[section] = opcode == LOOP || opcode == UNKNOWN_OPCODE;
+        counts_["LOOPs rung"] += opcode == LOOP;
+        // It writes its section's words.
+        if (loops_[section]) opcode = UNKNOWN_OPCODE;
     }
 
     // A few words of a command that may make sense, and its doorbell.
@@ -105,11 +150,11 @@ class Storm {
         uint32_t section = random_.below(SECTIONS);
         auto word = [&](unsigned number, uint32_t data) {
             uint32_t address = warploom_section(section, WARPLOOM_SECTION_T0_OFFSET + 4 * number);
-            master_.write(address, data);
+            write(address, data);
             counts_["inside the map"]++;
         };
-        static const std::vector<uint32_t> opcodes = {0, 1, 1, 1, 2, 2, 2,  2, 2,
-                                                      7, 7, 8, 3, 5, 6, 13, 255};
+        static const std::vector<uint32_t> opcodes = {0, 1, 1, 1, 2, 2, 2,  2,   2,   7,
+                                                      7, 8, 3, 5, 6, 13, 255, LOOP, LOOP};
         uint32_t opcode = random_.one_of(opcodes);
         if (opcode == WARPLOOM_OPCODE_DISCONNECT && random_.chance(0.8)) opcode = 1;
         word(0, opcode | random_.below(4) << 8);
@@ -122,20 +167,43 @@ class Storm {
             word(2, random_.below(CORES_PER_UNIT + 2) | random_.below(4) << 8);
             word(3, random_.below(3));
         }
-        if (opcode == WARPLOOM_OPCODE_LAUNCH) {
-            uint32_t priority = random_.below(8) / 7;
-            word(5, random_.below(4) << 16 | priority << 24 | random_.below(2) << 29);
-            word(6, random_.chance(0.05) ? random_.word() : random_.between(1, 9));
-            word(7, random_.between(1, 2) | 1u << 16);
-            word(8, random_.between(1, 3 * WARP_SIZE) | random_.between(1, 2) << 11 | 1u << 22);
-            word(9, random_.below(64));
-            word(10, random_.below(6) | random_.below(30) << 10 | random_.below(3) << 24 |
-                         random_.below(6) << 21);
-            if (random_.chance(0.3)) word(28, random_.below(4) << 8 | random_.below(3) << 16);
-        }
-        master_.write(warploom_section(section, WARPLOOM_SECTION_DOORBELL_OFFSET), 1);
+        if (opcode == WARPLOOM_OPCODE_LAUNCH) launch(word);
+        if (opcode == LOOP) loop(word);
+        write(warploom_section(section, WARPLOOM_SECTION_DOORBELL_OFFSET), 1);
         counts_["inside the map"]++;
         if (random_.chance(0.2)) ticket_ += 1;
+    }
+
+    template <typename Word>
+    void launch(Word word) {
+        uint32_t priority = random_.below(8) / 7;
+        word(5, random_.below(4) << 16 | priority << 24 | random_.below(2) << 29);
+        word(6, random_.chance(0.05) ? random_.word() : random_.between(1, 9));
+        word(7, random_.between(1, 2) | 1u << 16);
+        word(8, random_.between(1, 3 * WARP_SIZE) | random_.between(1, 2) << 11 | 1u << 22);
+        word(9, random_.below(64));
+        word(10, random_.below(6) | random_.below(30) << 10 | random_.below(3) << 24 |
+                     random_.below(6) << 21);
+        if (random_.chance(0.3)) word(28, random_.below(4) << 8 | random_.below(3) << 16);
+    }
+    // A LOOP over a template that may make sense, or over any.
+    template <typename Word>
+    void loop(Word word) {
+        uint32_t first = random_.below(9), last = random_.below(9);
+#ifdef WARPLOOM_LOOP_TEMPLATES
+        if (random_.chance(0.6)) {
+            first = last = random_.below(WARPLOOM_LOOP_TEMPLATES);
+            auto template_word = [&](unsigned number, uint32_t data) {
+                write(template_address(first, 0, number), data);
+                counts_["inside the map"]++;
+            };
+            template_word(0, random_.word() & 0x33FF);
+            template_word(STEP_WORD, random_.below(16) & ~3u);
+            launch(template_word);
+        }
+#endif
+        word(1, random_.chance(0.1) ? random_.word() : random_.below(9));
+        word(2, first | last << 8 | random_.below(5) << 16);
     }
 
     // ---- after it
@@ -156,6 +224,7 @@ class Storm {
     void recover() {
         uint64_t before = master_.accesses;
         wait_for_reset();
+        end_loops();
         wait_for_doorbells();
         allow();
         if (works()) counts_["works at once"]++;
@@ -178,6 +247,23 @@ class Storm {
             master_.read_now(WARPLOOM_STATE_ADDRESS, &state);
             core_.demand(core_.now - since < SILENT, "a soft reset does not end");
         }
+    }
+    // A loop may be endless, and a launch of it large, or in a stream that is held.
+    void end_loops() {
+#ifdef WARPLOOM_LOOP_TEMPLATES
+        master_.write_now(WARPLOOM_LOOP_STOP_ADDRESS, ~0u);
+        for (uint32_t section = 0; section < SECTIONS; section++) {
+            uint32_t rung = loops_[section];
+            for (uint64_t since = core_.now; rung && core_.now - since < 3000;) {
+                uint32_t bell = warploom_section(section, WARPLOOM_SECTION_DOORBELL_OFFSET);
+                master_.read_now(bell, &rung);
+            }
+            counts_["loops that LOOP_STOP ends, or nobody"] += loops_[section] && !rung;
+            counts_["loops that a soft reset ends"] += rung;
+            if (rung) soft_reset();
+            loops_[section] = false;
+        }
+#endif
     }
     void wait_for_doorbells() {
         for (uint32_t section = 0; section < SECTIONS; section++) {
@@ -262,6 +348,9 @@ class Storm {
     warploom_core driver_;
     uint64_t own_ = 0;
     uint32_t left_ = 0, ticket_ = 0;
+    // The opcode in each section's task register, and whether its command may be a LOOP.
+    uint32_t opcodes_[SECTIONS] = {};
+    bool loops_[SECTIONS] = {};
     // Whether SMs behave so in this storm that they get lost.
     bool losing_ = false;
 };

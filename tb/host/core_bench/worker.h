@@ -2,6 +2,7 @@
 #ifndef WORKER_H
 #define WORKER_H
 
+#include "command_loops.h"
 #include "launch_commands.h"
 #include "master.h"
 #include "units.h"
@@ -21,7 +22,8 @@ class Worker : public Agent {
     Worker(Core& core, Random& random, Master& master, Launches& launches, Counts& counts,
            unsigned section, Unit* unit)
         : core_(core), random_(random), master_(master), launches_(launches), counts_(counts),
-          section_(section), unit_(unit), launch_commands_(random, launches, section) {
+          section_(section), unit_(unit), launch_commands_(random, launches, section),
+          loops_(section) {
         if (unit_) {
             unit_->on_part = [this](unsigned c, uint32_t f, uint32_t n) { part(c, f, n); };
             unit_->result_of = [this](const Run& run) {
@@ -44,7 +46,9 @@ class Worker : public Agent {
             if (stops ? releases : !wait_--) begin();
             break;
         case POLLING:
-            core_.demand(core_.now - rung_at_ < SILENT, "a command is lost: its doorbell stays 1");
+            // Others let a loop's stream go on.
+            core_.demand(core_.now - rung_at_ < SILENT || (command_.loops && !stops),
+                         "a command is lost: its doorbell stays 1");
             if (!asked_ && random_.chance(0.3)) poll();
             break;
         case RESTING:
@@ -58,6 +62,8 @@ class Worker : public Agent {
 
   private:
     enum State { IDLE, RINGING, POLLING, READING, RESTING, LOOKING, MENDING };
+    // RESULT2 and RESULT3 of a LOOP.
+    static constexpr uint32_t FINISHED_OFFSET = 0x18, ACCEPTED_OFFSET = 0x1C;
 
     uint32_t at(uint32_t offset) const { return section_word(section_, offset); }
 
@@ -123,7 +129,7 @@ class Worker : public Agent {
             if (!command_.code && !disconnected_) launch_commands_.rung(command_);
             break;
         case UNKNOWN:
-            command_.words = {{0, random_.one_of<uint32_t>({3, 4, 9, 12, 14, 200, 255})}};
+            command_.words = {{0, random_.one_of(loops_.unknown_opcodes())}};
             command_.code = WARPLOOM_ERROR_BAD_OPCODE;
             break;
         case NOP:
@@ -150,6 +156,11 @@ class Worker : public Agent {
     }
     void choose_launch() {
         Launch one = launch_commands_.launch(command_);
+        if (loops_.chooses(random_, launches_)) {
+            for (auto [address, data] : loops_.turn(command_, random_))
+                write(address, data, 15, OKAY);
+            launches_.loops++;
+        }
         if (!command_.code && !disconnected_) launches_.rung(command_.id, one);
     }
     // Let every stream go on.
@@ -228,10 +239,10 @@ class Worker : public Agent {
         master_.read(at(WARPLOOM_SECTION_DOORBELL_OFFSET), looked);
     }
     static const std::vector<uint32_t>& outcome() {
-        static std::vector<uint32_t> offsets = {
-            WARPLOOM_SECTION_STATUS_OFFSET, WARPLOOM_SECTION_ASSIGNED_OFFSET,
-            WARPLOOM_SECTION_ERROR_OFFSET, WARPLOOM_SECTION_RESULT0_OFFSET,
-            WARPLOOM_SECTION_RESULT1_OFFSET, 0x20, 0x24, 0x28, 0x2C, 0x30, 0x34, 0x38, 0x3C};
+        static const std::vector<uint32_t> offsets = CommandLoops::with_results(
+            {WARPLOOM_SECTION_STATUS_OFFSET, WARPLOOM_SECTION_ASSIGNED_OFFSET,
+             WARPLOOM_SECTION_ERROR_OFFSET, WARPLOOM_SECTION_RESULT0_OFFSET,
+             WARPLOOM_SECTION_RESULT1_OFFSET, 0x20, 0x24, 0x28, 0x2C, 0x30, 0x34, 0x38, 0x3C});
         return offsets;
     }
     void read_outcome() {
@@ -301,24 +312,30 @@ class Worker : public Agent {
         uint32_t error = found_[WARPLOOM_SECTION_ERROR_OFFSET];
         unsigned code = error & 0xFF;
         counts_["code " + std::to_string(code)]++;
+        launches_.loops -= c.loops;
         bool misses = timed_out_ && code == WARPLOOM_ERROR_CORE_MISSING;
         if (c.kind == RUN && misses) return check_missing();
         if (c.kind == RUN && !c.code && c.parts) return check_run(code);
         uint32_t wanted = c.code | c.argument << 16;
-        uint32_t ticket = 0, number = 0;
+        uint32_t ticket = 0, number = 0, finished = 0;
         // The mailbox looks for room before LaunchCheck looks at what the launch asks for.
-        bool unchecked = c.kind == LAUNCH && c.code != WARPLOOM_ERROR_DISCONNECTED &&
+        bool unchecked = c.kind == LAUNCH && !c.loops && c.code != WARPLOOM_ERROR_DISCONNECTED &&
                          !(c.code == WARPLOOM_ERROR_FIELD_RANGE &&
                            c.argument != WARPLOOM_LAUNCH_MODE_WORD);
         bool no_room = code == WARPLOOM_ERROR_QUEUE_FULL || code == WARPLOOM_ERROR_COMPLETION_FULL;
         if (unchecked && c.code && no_room) wanted = code;
         if (c.kind == LAUNCH && !c.code) {
             ticket = found_[WARPLOOM_SECTION_RESULT0_OFFSET];
-            bool full = code == WARPLOOM_ERROR_QUEUE_FULL || code == WARPLOOM_ERROR_COMPLETION_FULL;
+            // A loop waits for room.
+            bool full = no_room && !c.loops;
             // Whether it may be so is known with the last record.
             bool fails = code == WARPLOOM_ERROR_STREAM_BROKEN || code == WARPLOOM_ERROR_NO_SM;
             if (fails) launches_.refused(c.id, code);
-            if (full || fails) wanted = error & 0xFF;
+            bool failed = c.loops && loops_.failed(code);
+            if (full || fails || failed) wanted = error & 0xFF;
+            counts_["LOOPs whose launch has failed"] += failed;
+            counts_["LOOPs whose launch has finished"] += c.loops && !code;
+            finished = c.loops && ticket && !failed;
             bool ahead = c.ahead && code == WARPLOOM_ERROR_WAIT_AHEAD;
             unsigned pair = error >> 16;
             if (ahead && pair >= WAIT_WORD && pair < WAIT_WORD + LAUNCH_WAITS) wanted = error;
@@ -338,9 +355,11 @@ class Worker : public Agent {
                                           std::to_string(wanted));
         for (uint32_t offset : outcome()) {
             if (offset == WARPLOOM_SECTION_ERROR_OFFSET) continue;
-            uint32_t data = offset == WARPLOOM_SECTION_RESULT0_OFFSET   ? ticket
+            uint32_t data = offset == WARPLOOM_SECTION_RESULT0_OFFSET             ? ticket
                             : offset == WARPLOOM_SECTION_RESULT1_OFFSET && ticket ? number << 16
-                                                                                  : 0;
+                            : offset == FINISHED_OFFSET                           ? finished
+                            : offset == ACCEPTED_OFFSET ? c.loops && ticket
+                                                        : 0;
             core_.demand(found_[offset] == data, "a word of an outcome is another command's");
         }
     }
@@ -403,6 +422,7 @@ class Worker : public Agent {
     unsigned section_;
     Unit* unit_;
     LaunchCommands launch_commands_;
+    CommandLoops loops_;
     State state_ = IDLE;
     Command command_;
     std::map<uint32_t, uint32_t> found_;
