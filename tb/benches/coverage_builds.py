@@ -60,11 +60,11 @@ BUILDS: Final[dict[str, tuple[Build, ...]]] = {
         for config in BLOCK_DISPATCHERS
     ),
     "kernel_queue": (
-        Build.of(kernel_queue_cases.make_queue, test_kernel_queue.SMALL, **test_kernel_queue.WRAPS),
+        Build.of(kernel_queue_cases.make_queue, test_kernel_queue.LOOPS, **test_kernel_queue.WRAPS),
     ),
-    "record_queue": (Build.of(test_record_queue.make, test_record_queue.SMALL),),
+    "record_queue": (Build.of(test_record_queue.make, test_record_queue.LOOPS),),
     "launch_path": (
-        Build.of(test_launch_path.make, test_launch_path.SMALL, **test_launch_path.NEAR_THE_WRAPS),
+        Build.of(test_launch_path.make, test_launch_path.LOOPS, **test_launch_path.NEAR_THE_WRAPS),
     ),
     "bus_port": (Build.of(test_bus_port.make, "tiny"),),
     # Every row of the memories of these is a section's.

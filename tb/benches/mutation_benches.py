@@ -79,7 +79,7 @@ def _queues(seed: int) -> list[Case]:
         case
         for k in range(3)
         for case in test_kernel_queue.cases(
-            test_kernel_queue.SMALL, seed + k, 6000, **test_kernel_queue.WRAPS
+            test_kernel_queue.LOOPS, seed + k, 6000, **test_kernel_queue.WRAPS
         )
     ]
 
@@ -120,7 +120,7 @@ BENCHES: Final[dict[str, MutationBench]] = {
     ),
     "block_dispatcher": _unobserved(_residents),
     "kernel_queue": _unobserved(_queues),
-    "record_queue": _repeated(test_record_queue.case, test_record_queue.SMALL, 4),
+    "record_queue": _repeated(test_record_queue.case, test_record_queue.LOOPS, 4),
     "launch_path": _unobserved(
         _repeated(
             functools.partial(test_launch_path.case, cycles=30_000, resets=12),

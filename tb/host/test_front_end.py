@@ -194,7 +194,7 @@ SELDOM_READ = (
 PROFILES = ("few_stops", "no_stops", "mixed", "sm_loss")
 NARROW = f"{TINY},priority_bits=1,queue_depth=2,stream_bits=2"
 #: A third section, so that one does not loop.
-LOOPS = f"{TINY},sections=3,loop_templates=8"
+LOOPS = f"{TINY},sections=3"
 OTHERS = (
     LOOPS,
     "default",

@@ -13,7 +13,7 @@ from warploom_spec.host_errors import HostError
 from warploom_spec.host_map import template_address, template_numbers
 from warploom_spec.queue import FinalFate
 
-LOOPS = config_of("tiny,sections=3,loop_templates=8")
+LOOPS = config_of("tiny,sections=3")
 RTL = pytest.param(FrontEnd, marks=pytest.mark.thorough, id="rtl")
 KINDS = pytest.mark.parametrize("kind", [RTL, pytest.param(Model, id="model")])
 pytestmark = [KINDS, pytest.mark.xdist_group("front_end")]

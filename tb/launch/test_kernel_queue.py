@@ -5,6 +5,7 @@ import pytest
 from tb.launch import test_kernel_queue_hazards as hazards
 from tb.launch import test_kernel_queue_preemption_rules as rules
 from tb.support.deep_values import deep_but, thorough_but
+from tb.support.dispatch_configs import config_of
 from tb.support.hard_cases import run_until
 from tb.support.kernel_queue_cases import MOODS, queue_case
 from tb.support.kernel_queue_ledger import EVENTS, EVENTS_WITH_LOOPS, INDICES
@@ -13,24 +14,24 @@ from tb.support.seeded_faults import KERNEL_QUEUE
 from warploom.launch.kernel_queue import KernelQueue
 from warploom_sim.cosim.lockstep import LockstepError, run
 
-SMALL = "tiny,stream_bits=2"
-LOOPS = f"{SMALL},loop_templates=8"
+LOOPS = "tiny,stream_bits=2"
+SMALL = f"{LOOPS},loop_templates=0"
 #: Machines that are odd in one respect each, and what can not happen there.
 ODD = {
     "tiny": (),
     # Nothing waits behind a launch.
-    "tiny,stream_bits=3,launch_waits=1,queue_depth=1": ("failed STREAM_BROKEN",),
-    "tiny,stream_bits=2,launch_waits=0": ("refused WAIT_AHEAD",),
-    "tiny,stream_bits=1,launch_waits=4,sm_kill=False": ("kills", "watched killed"),
-    "tiny,stream_bits=2,queue_depth=64,priority_bits=1": (),
-    "tiny,stream_bits=3,index_memory_warps=0": INDICES,
+    "tiny,stream_bits=3,launch_waits=1,queue_depth=1,loop_templates=0": ("failed STREAM_BROKEN",),
+    "tiny,stream_bits=2,launch_waits=0,loop_templates=0": ("refused WAIT_AHEAD",),
+    "tiny,stream_bits=1,launch_waits=4,sm_kill=False,loop_templates=0": ("kills", "watched killed"),
+    "tiny,stream_bits=2,queue_depth=64,priority_bits=1,loop_templates=0": (),
+    "tiny,stream_bits=3,index_memory_warps=0,loop_templates=0": INDICES,
     LOOPS: (),
     "tiny,stream_bits=3,launch_waits=4,loop_templates=4,loop_sections=1,queue_depth=1": (
         "failed STREAM_BROKEN",
     ),
 }
 #: The odd machine on which everything happens soonest.
-SOON = ("tiny,stream_bits=3,launch_waits=1,queue_depth=1", LOOPS)
+SOON = ("tiny,stream_bits=3,launch_waits=1,queue_depth=1,loop_templates=0", LOOPS)
 #: The first numbers with which tickets and counts wrap soon.
 WRAPS = {"first_ticket": (1 << 32) - 7, "first_count": (1 << 32) - 3}
 FEW = "accepted", "starts", "finished", "kills", "PREEMPT OK", "stops"
@@ -54,7 +55,7 @@ def test_equals_its_model_on_amaranth(config, happens, seed):
 
 @pytest.mark.parametrize("config", deep_but([], ODD, thorough=SOON))
 def test_odd_machines_equal_their_model(config, seed):
-    every = EVENTS_WITH_LOOPS if "loop_templates" in config else EVENTS
+    every = EVENTS_WITH_LOOPS if config_of(config).has_loops else EVENTS
     happens = [event for event in every if event not in ODD[config]]
     equal(config, seed, 1200, happens=happens)
 

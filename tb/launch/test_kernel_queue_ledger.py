@@ -17,7 +17,7 @@ from warploom_golden.launch.queue_parts.packing import Packets
 from warploom_golden.launch.queue_parts.rows import Launch
 
 WRAPS = {"first_ticket": (1 << 32) - 20, "first_count": (1 << 32) - 4}
-LOOPS = "tiny,stream_bits=2,loop_templates=8"
+LOOPS = "tiny,stream_bits=2"
 #: Cycles within which everything must have ended when nothing new comes.
 WIND_UP = 20_000
 

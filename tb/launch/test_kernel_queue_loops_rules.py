@@ -12,7 +12,7 @@ from warploom_spec.queue import FinalFate, QueueCode
 
 pytestmark = RTL_AND_MODEL
 
-LOOPS = replace(TINY, loop_templates=8)
+LOOPS = TINY
 #: Eight places for records.
 FEW = replace(LOOPS, queue_depth=1)
 OK = ErrorCode.OK

@@ -20,8 +20,8 @@ from warploom_sim.cosim.lockstep import Case, Context, LockstepError, run
 from warploom_sim.cosim.lockstep.events import require
 
 #: Configurations; SMs are lost soon.
-SMALL = soon("tiny,stream_bits=2")
-LOOPS = soon("tiny,stream_bits=2,loop_templates=8")
+SMALL = soon("tiny,stream_bits=2,loop_templates=0")
+LOOPS = soon("tiny,stream_bits=2")
 CONFIGS = (
     SMALL,
     soon("tiny"),

@@ -15,7 +15,7 @@ RTL = pytest.param(LaunchPath, marks=pytest.mark.thorough, id="rtl")
 KINDS = pytest.mark.parametrize("kind", [RTL, pytest.param(Model, id="model")])
 pytestmark = [KINDS, pytest.mark.xdist_group("launch_path")]
 
-LOOPS = config_of("tiny,loop_templates=8")
+LOOPS = config_of("tiny")
 LOOP_END = "loop", "finished"
 
 
