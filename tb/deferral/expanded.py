@@ -48,18 +48,33 @@ class Launched:
 def launched(commands, store, config):
     """Yield the launches of a group's commands."""
     memory = {b.address: b.data for b in commands.blocks}
-    names = {kernel.code: name for name, kernel in store.kernels.items()}
     layout = launch_words(config)
     for words in expand(commands.templates, commands.loop):
-        fields = layout.unpack(words)
-        kernel = names[fields["code"]]
-        sizes = store.kernels[kernel].parameters
-        if len(sizes) > config.inline_args:
-            values = _from_memory(memory, fields["arguments"], sizes)
-        else:
-            values = [fields[f"inline{k}"] for k in range(len(sizes))]
-        masked = (v & (1 << 8 * size) - 1 for v, size in zip(values, sizes, strict=True))
-        yield Launched(fields, kernel, tuple(masked))
+        yield read_launch(layout.unpack(words), memory, store, config)
+
+
+def read_launch(fields, memory, store, config):
+    """Return a launch whose parameters stand in inline words, or in a block of the memory.
+
+    Parameters
+    ----------
+    fields : dict
+        The launch's.
+    memory : dict
+        Bytes by the address at which they begin.
+    store : KernelStore
+        Knows the kernel of its code pointer, and its parameters.
+    config : Config
+        The core's.
+    """
+    (kernel,) = [name for name, known in store.kernels.items() if known.code == fields["code"]]
+    sizes = store.kernels[kernel].parameters
+    if len(sizes) > config.inline_args:
+        values = _from_memory(memory, fields["arguments"], sizes)
+    else:
+        values = [fields[f"inline{k}"] for k in range(len(sizes))]
+    masked = (v & (1 << 8 * size) - 1 for v, size in zip(values, sizes, strict=True))
+    return Launched(fields, kernel, tuple(masked))
 
 
 def _from_memory(memory, address, sizes):

@@ -233,7 +233,9 @@ async def bench(dut):
             wrapped = PythonStreams if plan.get("events") else driver_tours.PythonDriver
             driver = wrapped(driver, functions)
         tour = bridge(getattr(importlib.import_module(plan["module"]), plan["tour"]))
-        found = await with_timeout(tour(driver, sms, cores), plan.get("time", SILENT_NS), "ns")
+        given = [plan["given"]] if "given" in plan else []
+        run = tour(driver, sms, cores, *given)
+        found = await with_timeout(run, plan.get("time", SILENT_NS), "ns")
     except Exception as error:
         traceback.print_exc()
         found = {"failure": f"{type(error).__name__}: {error}"}
