@@ -47,6 +47,8 @@ RECORDED: Final = timing(CONFIG).queue_record
 AGAIN: Final = 8
 #: Cycles that are searched: two starts of a stream, with what is before them.
 BOUND: Final = 33
+#: Likewise until a launch that was killed and forgotten is late.
+LATE: Final = 36
 #: Likewise of what comes with a launch's first start, or with its stream's second one.
 STARTED: Final = 30
 #: Seeded bugs in the block's source. ``still_ready``: a head that is prepared stays ready.
@@ -234,7 +236,7 @@ def _state_again(view: ResidentView, mine: Followed) -> None:
         count <= AGAIN,
         fault="forgotten",
         cover=("it starts again", mine.mine_starts & (mine.runs == 1) & (alone == 1) & ~kept),
-        bound=BOUND,
+        bound=LATE,
         slow=True,
     )
 
