@@ -10,6 +10,7 @@
 #include "storm.h"
 // The C driver itself.
 #include "warploom.c"
+#include "warploom_kept.c"
 
 int main(int count, char** words) {
     static const std::map<std::string, void (*)(const Arguments&)> benches = {
