@@ -86,6 +86,10 @@ class Gpu:
 
     def driver(self, library: Path) -> CDriver:
         """Return the C driver on the GPU's bus."""
+        return CDriver(library, *self.accesses())
+
+    def accesses(self) -> tuple[Any, Any, Any]:
+        """Return blocking functions that read, write, and wait for the interrupt."""
         dut, master = self._dut, self._master
 
         @resume
@@ -107,7 +111,7 @@ class Gpu:
             if not int(dut.irq.value):
                 await First(RisingEdge(dut.irq), ClockCycles(dut.clk, _NAP))
 
-        return CDriver(library, read32, write32, wait_irq)
+        return read32, write32, wait_irq
 
     def cycle(self) -> int:
         """Return the number of the cycle."""

@@ -141,7 +141,7 @@ def run_kernels(
     WarploomError
         If a launch does not fit the configuration's fields.
     """
-    fields = [_launches(run, config) for run in runs]
+    fields = [launch_fields(run, config) for run in runs]
     library = built_driver(config)
     waveform = simulators.waveform(simulator) if waves else None
     simulation = _simulation(config, simulator, waveform)
@@ -185,7 +185,7 @@ def _outcome(found: dict[str, Any], memory: NDArray[np.uint8]) -> KernelOutcome:
     return KernelOutcome(found["code"], found["records"], *counts, memory, *notes)
 
 
-def _launches(run: KernelRun, config: Config) -> list[dict[str, int]]:
+def launch_fields(run: KernelRun, config: Config) -> list[dict[str, int]]:
     """Return each launch as the C driver takes it, which gives each block shape its indices."""
     launches: list[dict[str, int]] = []
     more = run.shared_more or (0,) * len(run.grids)
