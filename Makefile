@@ -41,7 +41,7 @@ SIM_OPTIONS = $(foreach name,$(VALUES),$(if $($(name)),$(call option,$(name),$(f
     $(foreach one,$(PRIORITY),--priority $(call quoted,$(one))) \
     $(foreach name,$(FLAGS),$(if $(filter-out 0,$($(name))),--$(flag)))
 
-.PHONY: help sim verilog wheel docs synth test-synth formal formal-negative mutate coverage figures bench run-kernels foreign lint types models \
+.PHONY: help sim verilog wheel docs synth test-synth formal formal-negative mutate coverage figures bench run-kernels beside-streams foreign lint types models \
     test test-all test-rest test-deep test-seeds exhaustive setup clean
 
 help:  ## List the targets
@@ -110,6 +110,10 @@ bench:  ## Measure cycles a second on each simulator, and the golden models' and
 run-kernels:  ## Run compiled kernels on SimtCores behind FrontEnd: build/kernels.json
 	@$(SETUP) sim dev elf verilator cocotb
 	@PYTHONPATH=$(CURDIR):$(CURDIR)/examples $(BIN)/python -m tb.examples.run_kernels $(ARGS)
+
+beside-streams:  ## Measure a merged kernel beside streams on SimtCores, and draw it; ARGS=--draw draws alone
+	@$(SETUP) sim dev elf report verilator cocotb
+	@PYTHONPATH=$(CURDIR):$(CURDIR)/examples $(BIN)/python -m tb.examples.beside_figures $(ARGS)
 
 foreign:  ## Run the cores of your own checkout of tiny-gpu behind FrontEnd: TINY_GPU=FOLDER
 	$(if $(TINY_GPU),,$(error foreign needs TINY_GPU=FOLDER, your own checkout of tiny-gpu))
