@@ -2,16 +2,18 @@
 
 import ctypes
 import subprocess
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from simt_host.c_calls import U32, CCalls, Launch, Outcome, Record, Task, shapes_of, values
+from simt_host.c_calls import U32, CCalls, Launch, Outcome, Pair, Record, Task, shapes_of, values
 from warploom_sim.build_cache import cached
 from warploom_sim.cosim import simulators
 from warploom_sim.failure import ProgramError
 from warploom_sim.verilog.register_map import c_header
 from warploom_spec import Config
+from warploom_spec.host_commands import WAIT_WORDS
 from warploom_spec.host_map import RESULT_WORDS
 
 HOST: Final = Path(__file__).parents[2] / "host" / "c"
@@ -81,13 +83,18 @@ class CDriver(CCalls):
         self.interrupts = True
         self.patience = PATIENCE
         self._shapes = shapes_of(_SHAPES)
+        self._counts: Counter[int] = Counter()
 
-    def launch(self, fields: dict[str, int]) -> tuple[int, int]:
+    def launch(
+        self, fields: dict[str, int], after: Sequence[tuple[int, int]] = ()
+    ) -> tuple[int, int]:
         """Launch a kernel through section 0; return the code and the ticket.
 
-        Without ``index_address`` its block shape gets rows of its own.
+        It begins after some `event`. Without ``index_address`` its block shape gets rows of its
+        own.
         """
-        launch, ticket = Launch(**fields), U32(0)
+        pairs = (Pair * WAIT_WORDS)(*(Pair(*event) for event in after))
+        launch, ticket = Launch(**fields, waits=len(after), wait=pairs), U32(0)
         if "index_address" not in fields:
             code = self._library.warploom_place_indices(
                 ctypes.byref(self._shapes), ctypes.byref(launch)
@@ -95,7 +102,12 @@ class CDriver(CCalls):
             if code:
                 return code, 0
         code = self.call("launch_kernel", 0, ctypes.byref(launch), ctypes.byref(ticket))
+        self._counts[launch.stream] += not code
         return code, ticket.value
+
+    def event(self, stream: int) -> tuple[int, int]:
+        """Return a stream and how many launches it has so far: `launch` waits for their ends."""
+        return stream, self._counts[stream]
 
     def run(self, fields: dict[str, int]) -> dict[str, Any]:
         """Run a task on section 0's unit; return its outcome, ``error`` and its result words."""

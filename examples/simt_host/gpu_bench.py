@@ -109,7 +109,7 @@ class Gpu:
         @resume
         async def wait_irq() -> None:
             if not int(dut.irq.value):
-                await First(RisingEdge(dut.irq), ClockCycles(dut.clk, _NAP))
+                await First(RisingEdge(dut.irq), Timer(_NAP * PERIOD, "ns"))
 
         return read32, write32, wait_irq
 
@@ -134,13 +134,15 @@ def run(gpu: Gpu, driver: CDriver, plan: dict[str, Any]) -> dict[str, Any]:
     driver.call("set_launch_timeout", plan.get("launch_timeout", 0))
     tickets: list[int] = []
     rung: list[int] = []
-    for fields, pause in zip(plan["launches"], plan["pauses"], strict=True):
+    events: list[tuple[int, int]] = []
+    for fields, pause, after in zip(plan["launches"], plan["pauses"], plan["after"], strict=True):
         if pause:
             wait(pause)
-        code, ticket = driver.launch(fields)
+        code, ticket = driver.launch(fields, [events[number] for number in after])
         if code:
             return {"code": code, "records": []}
         tickets.append(ticket)
+        events.append(driver.event(fields["stream"]))
         rung.append(gpu.written_at)
     tasks = [driver.run(fields) for fields in plan.get("tasks", ())]
     if plan.get("abort_after") is not None:

@@ -38,7 +38,7 @@ class KernelRun:
     kernel : KernelElf
         The kernel.
     grids, blocks : tuple of tuple of int
-        Of each launch, which has a stream of its own.
+        Of each launch, which has a stream of its own unless its fields say another.
     images : tuple of MemoryImage
         Of each launch; all in the memory of the last one.
     abort_after : int or None
@@ -56,6 +56,8 @@ class KernelRun:
         Bytes of shared memory that a block of each launch takes beyond what its kernel needs.
     fields : tuple of dict
         Of each launch: fields as the C driver takes them, instead of what else they would be.
+    after : tuple of tuple of int
+        Of each launch: the earlier launches, by number, after whose end it begins; empty: none.
     pauses : tuple of int
         Cycles before each launch.
     launch_timeout : int
@@ -80,6 +82,7 @@ class KernelRun:
     index_address: int | None = None
     shared_more: tuple[int, ...] = ()
     fields: tuple[dict[str, int], ...] = ()
+    after: tuple[tuple[int, ...], ...] = ()
     pauses: tuple[int, ...] = ()
     launch_timeout: int = 0
     watch: bool = False
@@ -159,6 +162,7 @@ def run_kernels(
             "abort_after": run.abort_after,
             "tasks": run.tasks,
             "pauses": run.pauses or (0,) * len(launches),
+            "after": run.after or [()] * len(launches),
             "launch_timeout": run.launch_timeout,
             "watch": run.waits if run.watch else None,
         }

@@ -77,8 +77,8 @@ class Config:
         4,
         1,
         8,
-        "Width of a merged kernel's task number. Mapping tables have no RTL yet, so no block and "
-        "no packet has it; it counts in ``CONFIG_CRC``, as each field does.",
+        "Width of a merged kernel's task number. Mapping tables are not in hardware, so no block "
+        "and no packet has it; it counts in ``CONFIG_CRC``, as each field does.",
     )
     max_tables: int = _int(4, 1, 7, "Mapping tables; handle 0 means none.")
     reference_bits: int = _int(

@@ -119,7 +119,7 @@ EXPLANATIONS: Final[dict[ErrorCode, tuple[str, str]]] = {
     ),
     ErrorCode.TABLE_UNKNOWN: (
         "the launch names a mapping table that does not exist (argument: handle)",
-        "load and verify the table first, or give handle 0",
+        "give handle 0: mapping tables are not in hardware",
     ),
     ErrorCode.STREAM_PRIORITY: (
         "the stream has unfinished launches of another priority",

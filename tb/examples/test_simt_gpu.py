@@ -224,8 +224,11 @@ class Silent:
     def call(self, *arguments) -> int:
         return 0
 
-    def launch(self, fields: dict[str, int]) -> tuple[int, int]:
+    def launch(self, fields: dict[str, int], after: list) -> tuple[int, int]:
         return 0, 1
+
+    def event(self, stream: int) -> tuple[int, int]:
+        return stream, 1
 
     def wait_record(self) -> tuple[int, dict[str, int]]:
         return NOTHING_YET, {}
@@ -233,8 +236,10 @@ class Silent:
 
 def test_a_gpu_that_never_gives_a_record_ends_the_run() -> None:
     silent = Silent()
+    launch = {"launches": [{"stream": 0}], "pauses": [0], "after": [()]}
+    plan = launch | {"sms": 1, "limit": 5000}
     with pytest.raises(RuntimeError, match="no record in 1\\d{5} cycles, aborts included"):
-        gpu_bench.run(silent, silent, {"sms": 1, "launches": [{}], "limit": 5000})
+        gpu_bench.run(silent, silent, plan)
 
 
 def test_what_an_access_raises_comes_through_the_c_driver() -> None:

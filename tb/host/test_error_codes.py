@@ -94,7 +94,7 @@ STREAMS = {
 UNREACHABLE = {
     ErrorCode.RELEASE_UNREFERENCED: "the launch path releases an entry once for each acceptance",
     ErrorCode.STOP_UNKNOWN: "an abort of an unknown ticket is answered TICKET_UNKNOWN instead",
-    **dict.fromkeys(TableCode, "mapping tables are loaded by no command yet"),
+    **dict.fromkeys(TableCode, "mapping tables are not in hardware"),
 }
 
 

@@ -148,6 +148,9 @@ SKIP = 1 << 8
 VERDICTS = {
     "no such opcode": (0, {"T0": 3}, 0, HostError.BAD_OPCODE),
     "no such opcode, no unit": (1, {"T0": 255}, 0, HostError.BAD_OPCODE),
+    # Four that would load a mapping table, which no hardware has.
+    "first of a table's opcodes": (0, {"T0": 9}, 0, HostError.BAD_OPCODE),
+    "last of a table's opcodes": (1, {"T0": 12}, 0, HostError.BAD_OPCODE),
     "RUN without a unit": (1, {"T0": Opcode.RUN}, 0, HostError.NO_UNIT),
     "DISCONNECT without a unit": (1, {"T0": Opcode.DISCONNECT}, 0, HostError.NO_UNIT),
     "missing before too many parts": (

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 from tb.support.public_address import ADDRESS, set_address
 from warploom_dev import cli
 from warploom_dev.address import file_address, project_address
+from warploom_dev.beside_streams import FIGURES as BESIDE
 from warploom_dev.method_figures import FILE, MEASUREMENTS, measure
 from warploom_dev.readme import LATENCY, PAGE, SYNTH, WORKFLOW, badges, works
 
@@ -23,7 +24,7 @@ COMMITTED = json.loads((ROOT / FILE).read_text())
 @pytest.fixture
 def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a copy of README and of what it is made from."""
-    for file in (PAGE, SYNTH, LATENCY, WORKFLOW, FILE, Path("pyproject.toml")):
+    for file in (PAGE, SYNTH, LATENCY, BESIDE, WORKFLOW, FILE, Path("pyproject.toml")):
         (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / file, tmp_path / file)
     monkeypatch.chdir(tmp_path)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from warploom_dev.address import BRANCH, project_address
+from warploom_dev.beside_streams import MERGED, ONE, change, read_figures
 from warploom_dev.figure_rows import marked
 from warploom_dev.method_figures import FILE as METHODS
 from warploom_dev.pages import markdown_table, section_replaced
@@ -75,10 +76,11 @@ def works(root: Path) -> str:
         ),
         (
             "[merged kernels](docs/merging/merged_kernels.md): several tasks as one launch",
-            "not yet",
+            "[yes, as a program on SimtCores](examples/kernels/merged.c)",
             "[yes](golden/warploom_golden/merging/)",
-            f"two streams, 132 SMs: {methods['merge_own_need']['spin_percent']:+} % cycles with"
-            f" own needs, {methods['merge_maximum']['spin_percent']:+} % with their maximum",
+            f"{_beside_streams(root)}; model with a hardware table, 132 SMs:"
+            f" {methods['merge_own_need']['spin_percent']:+} % with own needs,"
+            f" {methods['merge_maximum']['spin_percent']:+} % with their maximum",
         ),
         (
             "[preemption](docs/preemption/preemption.md): urgent launches first",
@@ -104,6 +106,18 @@ def works(root: Path) -> str:
     ]
     headings = ("part", "RTL", "model", "measured")
     return markdown_table(headings, rows, headings)
+
+
+def _beside_streams(root: Path) -> str:
+    """Return how much longer than one stream a merged kernel takes, at best and at worst."""
+    rows = read_figures(root)["beside"]
+    ratios = [row[MERGED] / row[ONE] for row in rows]
+    least, most = (rows[ratios.index(chosen(ratios))] for chosen in (min, max))
+    best, worst = (
+        f"{change(row, MERGED, ONE)} (SMs: {row['sms']}, blocks: {row['length']})"
+        for row in (least, most)
+    )
+    return f"cycles beside one stream {best} to {worst}"
 
 
 def _synthesized(root: Path, block: str, config: str) -> list[dict[str, Any]]:

@@ -242,7 +242,7 @@ class FrontEnd(wiring.Component):
             registers.completed.eq(mailbox.completed),
             path.launch_timeout.eq(registers.launch_timeout),
             registers.clock.eq(path.clock),
-            # No mapping table is there yet.
+            # Mapping tables are not in hardware (docs/decisions/).
             path.tables.eq(0),
         ]
 

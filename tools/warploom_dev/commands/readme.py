@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from warploom_dev.beside_streams import FIGURES as BESIDE
 from warploom_dev.method_figures import FILE, MEASUREMENTS, measure
 from warploom_dev.pages import require
 from warploom_dev.readme import LATENCY, PAGE, SYNTH, WORKFLOW, page_text
@@ -30,7 +31,7 @@ def readme(update: bool, measured: bool) -> None:
       python -m warploom_dev readme --update
       python -m warploom_dev readme --measure --update
     """
-    require(PAGE, SYNTH, LATENCY, WORKFLOW)
+    require(PAGE, SYNTH, LATENCY, BESIDE, WORKFLOW)
     if measured:
         write_json(FILE, {name: measure(name) for name in MEASUREMENTS})
     require(FILE)
