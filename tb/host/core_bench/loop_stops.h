@@ -87,8 +87,8 @@ class StopScenario {
         case LOST_SM: host_.sms.mute = 1; return;
         case BLOCK_FAULT: host_.sms.behaviour.fault = 1.0; return;
         case REFUSAL:
-            // A write that is refused, too, lets the step stand for a cycle.
-            host_.master.write(template_address(6, 0, 3), 0);
+            // A write outside the map, too, lets the step stand for a cycle.
+            host_.master.write(0x7000, 0);
         }
     }
 
