@@ -130,7 +130,7 @@ def merged_case(
     ]
     arguments = ["table", "tasks", "tags", "marks", str(epochs[0])]
     # The records hold addresses, which the first of the two images gives.
-    before = behind and behind.images[-1]
+    before = behind.images[-1] if behind else None
     addresses = MemoryImage(elf, given, arguments, behind=before).addresses
     for number in range(len(table.tasks)):
         records[number] = [*words.tasks[number], *data.record(number, rounds, addresses)]
@@ -208,7 +208,8 @@ class _Data:
         task = self._tasks[number]
         padded = np.zeros(task.blocks * task.threads, np.int32)
         padded[: size[0]] = a[: size[0]]
-        return padded.reshape(task.blocks, task.threads).sum(axis=1, dtype=np.int32)
+        sums: Integers = padded.reshape(task.blocks, task.threads).sum(axis=1, dtype=np.int32)
+        return sums
 
 
 def _elements(number: int, task: Task) -> tuple[int, int, int]:
