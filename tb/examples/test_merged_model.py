@@ -110,10 +110,10 @@ def test_if_the_last_block_is_that_of_the_highest_id_a_permuted_table_never_ends
 
 
 class NewestFirst(random.Random):
-    """Lets the block that came last go on."""
+    """Lets the block that came last go on, nine times of ten."""
 
     def choice(self, seq):
-        return seq[-1]
+        return seq[-1] if self.random() < 0.9 else super().choice(seq)
 
 
 def test_without_the_wait_the_third_task_reads_what_is_not_there_yet(seed: int) -> None:
