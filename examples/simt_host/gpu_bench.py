@@ -187,7 +187,9 @@ async def bench(dut: Any) -> None:
     """Make the planned runs, and write what came of them."""
     plan = json.loads(Path(os.environ[PLAN]).read_text())
     # JSON has no tuples.
-    fields = {key: tuple(v) if isinstance(v, list) else v for key, v in plan["config"].items()}
+    fields: dict[str, Any] = {
+        key: tuple(v) if isinstance(v, list) else v for key, v in plan["config"].items()
+    }
     config = Config(**fields)
     outcomes = []
     try:

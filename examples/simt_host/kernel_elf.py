@@ -150,7 +150,7 @@ def _code(elf: Any, name: str) -> dict[int, int]:
 def _symbols(elf: Any) -> dict[str, int]:
     """Return what the symbol table names."""
     table = elf.get_section_by_name(".symtab")
-    symbols = getattr(table, "iter_symbols", tuple)()
+    symbols: Any = getattr(table, "iter_symbols", tuple)()
     return {symbol.name: int(symbol["st_value"]) for symbol in symbols if symbol.name}
 
 

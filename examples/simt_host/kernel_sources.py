@@ -45,7 +45,8 @@ def current_kernel(name: str, work: Path, folder: Path = KERNELS) -> KernelElf:
                 f" sudo apt-get install gcc-riscv64-unknown-elf"
             )
         path = work / path.name
-        command = [COMPILER, "@examples/kernels/kernel.flags", "-o", path, folder / f"{name}.c"]
+        source = folder / f"{name}.c"
+        command = [COMPILER, "@examples/kernels/kernel.flags", "-o", str(path), str(source)]
         done = subprocess.run(
             command, cwd=KERNELS.parents[1], capture_output=True, text=True, check=False
         )

@@ -90,6 +90,7 @@ def merged_case(
     epochs: Sequence[int] = (1,),
     kernel: KernelElf | None = None,
     reuse: Mapping[int, int] | None = None,
+    behind: MergedCase | None = None,
 ) -> MergedCase:
     """Draw the data of a merged kernel.
 
@@ -107,6 +108,8 @@ def merged_case(
         The program; without it the committed one.
     reuse : mapping of int to int, optional
         Tasks that write into another task's result buffer, and that task.
+    behind : MergedCase, optional
+        Another case of the program, in whose memory this one's data lie behind its own.
 
     Raises
     ------
@@ -127,10 +130,11 @@ def merged_case(
     ]
     arguments = ["table", "tasks", "tags", "marks", str(epochs[0])]
     # The records hold addresses, which the first of the two images gives.
-    addresses = MemoryImage(elf, given, arguments).addresses
+    before = behind.images[-1] if behind else None
+    addresses = MemoryImage(elf, given, arguments, behind=before).addresses
     for number in range(len(table.tasks)):
         records[number] = [*words.tasks[number], *data.record(number, rounds, addresses)]
-    images = [MemoryImage(elf, given, arguments)]
+    images = [MemoryImage(elf, given, arguments, behind=before)]
     for epoch in epochs[1:]:
         numbers = [str(addresses[name]) for name in arguments[:4]]
         images.append(MemoryImage(elf, [], [*numbers, str(epoch)], behind=images[-1]))
@@ -204,7 +208,8 @@ class _Data:
         task = self._tasks[number]
         padded = np.zeros(task.blocks * task.threads, np.int32)
         padded[: size[0]] = a[: size[0]]
-        return padded.reshape(task.blocks, task.threads).sum(axis=1, dtype=np.int32)
+        sums: Integers = padded.reshape(task.blocks, task.threads).sum(axis=1, dtype=np.int32)
+        return sums
 
 
 def _elements(number: int, task: Task) -> tuple[int, int, int]:

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simt_host.gpu_run import KernelRun, run_kernels
+from simt_host.gpu_run import KernelOutcome, KernelRun, run_kernels
 from simt_host.memory_image import MEMORY_BYTES
 from simt_host.merged_case import MergedCase
 from warploom_spec import Config
-from warploom_spec.queue import FinalFate
+from warploom_spec.queue import FinalFate, Mode
 
 
 @dataclass(frozen=True)
@@ -52,17 +52,44 @@ class MergedOutcome:
 def run_of_merged(case: MergedCase, **settings: Any) -> KernelRun:
     """Return the run of a case: its launches, one after the other in stream 0."""
     count = len(case.images)
-    usual: dict[str, Any] = {
-        "fields": ({"stream": 0},) * count,
-        "watch": True,
-        "waits": case.waits,
-    }
+    usual: dict[str, Any] = {"fields": ({"stream": 0},) * count, "watch": True, "waits": case.waits}
     grids, blocks = ((case.blocks, 1, 1),) * count, ((case.threads, 1, 1),) * count
     return KernelRun(case.kernel, grids, blocks, case.images, **(usual | settings))
 
 
+def run_beside(case: MergedCase, urgent: MergedCase, mode: Mode, after: int) -> KernelRun:
+    """Return the run of a case whose launch makes way for another one, some cycles after it.
+
+    Parameters
+    ----------
+    case, urgent : MergedCase
+        Each of one launch; the second one's data lie behind the first one's.
+    mode : Mode
+        How the first launch makes way; with `Mode.RESET` it says that it is idempotent.
+    after : int
+        Cycles between the two doorbells.
+    """
+    both = (case, urgent)
+    low = {"stream": 0, "priority": 0, "mode": int(mode), "idempotent": int(mode == Mode.RESET)}
+    return KernelRun(
+        case.kernel,
+        tuple((one.blocks, 1, 1) for one in both),
+        tuple((one.threads, 1, 1) for one in both),
+        tuple(one.images[0] for one in both),
+        fields=(low, {"stream": 1, "priority": 3}),
+        pauses=(0, after),
+        watch=True,
+    )
+
+
 def run_merged_kernels(
-    cases: Sequence[MergedCase], config: Config, simulator: str = "verilator", **settings: Any
+    cases: Sequence[MergedCase],
+    config: Config,
+    simulator: str = "verilator",
+    each: Sequence[dict[str, Any]] = (),
+    *,
+    whole: bool = False,
+    **settings: Any,
 ) -> list[MergedOutcome]:
     """Run cases one after the other, in one simulation.
 
@@ -74,8 +101,13 @@ def run_merged_kernels(
         The front end's.
     simulator : str
         ``icarus`` or ``verilator``.
+    each : sequence of dict, optional
+        Of each case's `KernelRun`, beside ``settings``.
+    whole : bool
+        Whether the whole memory is read after the last run, so that a store beyond all buffers is
+        seen; it takes some ten seconds.
     settings : dict
-        Of each `KernelRun`.
+        Of every `KernelRun`.
 
     Raises
     ------
@@ -84,26 +116,37 @@ def run_merged_kernels(
     WarploomError
         If a launch does not fit the configuration.
     """
-    filled = max((case.images[-1].end for case in cases), default=0)
-    runs = [run_of_merged(case, read_bytes=filled, **settings) for case in cases]
-    # A store beyond all buffers is seen after the last run.
-    runs[-1:] = [replace(run, read_bytes=MEMORY_BYTES) for run in runs[-1:]]
+    pairs = zip(cases, each or [{}] * len(cases), strict=True)
+    runs = [run_of_merged(case, **(settings | more)) for case, more in pairs]
+    return [
+        outcome_of(case, outcome)
+        for case, outcome in zip(cases, run_all(runs, config, simulator, whole), strict=True)
+    ]
+
+
+def run_all(
+    runs: Sequence[KernelRun], config: Config, simulator: str, whole: bool = False
+) -> list[KernelOutcome]:
+    """Make runs one after the other; what any of them fills is read after each."""
+    filled = max((run.images[-1].end for run in runs), default=0)
+    read = [replace(run, read_bytes=filled) for run in runs]
+    if whole:
+        read[-1:] = [replace(run, read_bytes=MEMORY_BYTES) for run in read[-1:]]
     with tempfile.TemporaryDirectory() as folder:
-        outcomes = run_kernels(runs, config, simulator, Path(folder))
-    made: list[MergedOutcome] = []
-    for case, outcome in zip(cases, outcomes, strict=True):
-        fates = [(FinalFate(one["fate"]), one["code"]) for one in outcome.records]
-        well = len(fates) == len(case.images) and set(fates) == {(FinalFate.FINISHED, 0)}
-        made.append(
-            MergedOutcome(
-                fates=fates,
-                cycles=[one["cycles"] for one in outcome.records],
-                offers=outcome.offers,
-                equal=well and case.equal(outcome.memory) and case.kept(outcome.memory),
-                memory=outcome.memory,
-            )
-        )
-    return made
+        return run_kernels(read, config, simulator, Path(folder))
+
+
+def outcome_of(case: MergedCase, outcome: KernelOutcome) -> MergedOutcome:
+    """Return what came of a case, alone in its run."""
+    fates = [(FinalFate(one["fate"]), one["code"]) for one in outcome.records]
+    well = len(fates) == len(case.images) and set(fates) == {(FinalFate.FINISHED, 0)}
+    return MergedOutcome(
+        fates=fates,
+        cycles=[one["cycles"] for one in outcome.records],
+        offers=outcome.offers,
+        equal=well and case.equal(outcome.memory) and case.kept(outcome.memory),
+        memory=outcome.memory,
+    )
 
 
 def planning(config: Config) -> Config:

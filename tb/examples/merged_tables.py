@@ -15,9 +15,9 @@ Dims = tuple[int, int, int]
 SHARED_BYTES = 1024
 #: Tasks of three shapes; the third needs the first.
 USUAL: tuple[tuple[Dims, Dims, tuple[int, ...]], ...] = (
-    ((4, 1, 1), (13, 1, 1), ()),
-    ((2, 1, 2), (3, 2, 2), ()),
-    ((3, 1, 1), (5, 3, 1), (0,)),
+    ((3, 1, 1), (8, 1, 1), ()),
+    ((2, 1, 2), (2, 3, 1), ()),
+    ((2, 1, 1), (3, 3, 1), (0,)),
 )
 _SHAPES: tuple[Dims, ...] = ((1, 1, 1), (8, 1, 1), (5, 1, 2), (3, 2, 2), (17, 1, 1), (2, 3, 3))
 
@@ -62,15 +62,24 @@ def random_table(config: Config, rng: random.Random, blocks: int = 4) -> Mapping
         return table
     if kind < 0.6:
         return permuted(table, rng.sample(range(count), rng.randint(1, count)), rng)
-    return shuffled(table, rng)
+    if kind < 0.8:
+        return shuffled(table, rng)
+    # Illegal if a task needs another: every block of what is needed comes later.
+    return replace(table, entries=tuple(reversed(table_of_blocks(table).entries)))
 
 
 def shuffled(table: MappingTable, rng: random.Random) -> MappingTable:
     """Return a table with all its blocks in any order, legal or not."""
+    entries = list(table_of_blocks(table).entries)
+    rng.shuffle(entries)
+    return replace(table, entries=tuple(entries))
+
+
+def table_of_blocks(table: MappingTable) -> MappingTable:
+    """Return a table with an entry for each block."""
     numbers, blocks = table.expanded()
     entries = []
     for number, block in zip(numbers.tolist(), blocks.tolist(), strict=True):
         place = block_place(block, table.tasks[number].launch.grid)
         entries.append(TableEntry(number, place, place))
-    rng.shuffle(entries)
     return replace(table, entries=tuple(entries))

@@ -81,9 +81,9 @@ def test_an_illegal_table_never_ends(seed: int) -> None:
         MergePlanner(planning(TINY)).check(table)
     case, rng = merged_case(table, seed), random.Random(seed)
     with pytest.raises(NeverEnds):
-        run_merged_model(case, 3, rng)
+        run_merged_model(case, 2, rng)
     # With a slot more the task that is awaited has room.
-    assert case.equal(run_merged_model(case, 4, rng))
+    assert case.equal(run_merged_model(case, 3, rng))
 
 
 def test_a_legal_table_never_ends_if_the_highest_id_comes_first(seed: int) -> None:
@@ -97,8 +97,8 @@ def test_if_the_last_block_is_that_of_the_highest_id_a_permuted_table_never_ends
 ) -> None:
     table = permuted(whole_tasks(usual_table(TINY), [0, 1, 2]), [0], random.Random(seed))
     # The block of the highest id comes first.
-    first, *rest = sorted(table.entries[:4], key=lambda entry: -entry.first[0])
-    table = replace(table, entries=(first, *rest, *table.entries[4:]))
+    first, *rest = sorted(table.entries[:3], key=lambda entry: -entry.first[0])
+    table = replace(table, entries=(first, *rest, *table.entries[3:]))
     MergePlanner(planning(TINY)).check(table)
     for name, ends in (("merged", True), ("merged_by_block_id", False)):
         case = merged_case(table, seed, kernel=kernel(name))
@@ -109,9 +109,16 @@ def test_if_the_last_block_is_that_of_the_highest_id_a_permuted_table_never_ends
                 run_merged_model(case, 1, random.Random(seed))
 
 
+class NewestFirst(random.Random):
+    """Lets the block that came last go on, nine times of ten."""
+
+    def choice(self, seq):
+        return seq[-1] if self.random() < 0.9 else super().choice(seq)
+
+
 def test_without_the_wait_the_third_task_reads_what_is_not_there_yet(seed: int) -> None:
     case = merged_case(usual_table(TINY), seed, kernel=kernel("merged_no_wait"))
-    memory = run_merged_model(case, 12, random.Random(seed))
+    memory = run_merged_model(case, 12, NewestFirst(seed))
     equal = {name: np.array_equal(case.found(name, memory), out) for name, out in case.outs.items()}
     assert equal == {"out0": True, "out1": True, "out2": False}
 

@@ -2,16 +2,18 @@
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from simt_host import merged_run
 from simt_host.gpu_run import KernelOutcome, KernelRun
 from simt_host.memory_image import MEMORY_BYTES
 from tb.examples import run_kernels
 from tb.examples.kernel_cases import KernelCase
+from tb.examples.merged_rows import merged_rows
 
 CONFIG = "default,sms=1"
 Change = Callable[[KernelOutcome, tuple[KernelCase, ...]], KernelOutcome]
@@ -32,7 +34,7 @@ def right(cases: tuple[KernelCase, ...]) -> KernelOutcome:
 def made(monkeypatch: pytest.MonkeyPatch, tmp_path) -> Callable[[Change], tuple[int, list]]:
     """Return what calls the program on a GPU whose first outcome is changed."""
 
-    def call(change: Change) -> tuple[int, list]:
+    def call(change: Change, merged: Sequence[dict] = ()) -> tuple[int, list]:
         def stand_in(runs: list[KernelRun], *_: object) -> list[KernelOutcome]:
             cases = [cases for cases, _ in run_kernels.planned(CONFIG)]
             first, *rest = map(right, cases)
@@ -40,6 +42,7 @@ def made(monkeypatch: pytest.MonkeyPatch, tmp_path) -> Callable[[Change], tuple[
 
         monkeypatch.setattr(run_kernels, "run_kernels", stand_in)
         monkeypatch.setattr(run_kernels, "ENDING", ("vector_add",))
+        monkeypatch.setattr(run_kernels, "merged_rows", lambda *_: merged)
         file = tmp_path / "kernels.json"
         monkeypatch.setattr(sys, "argv", ["", "--config", CONFIG, "--out", str(file)])
         with pytest.raises(SystemExit) as ended:
@@ -105,6 +108,31 @@ def test_a_launch_without_its_record_fails(made, launches, capsys) -> None:
     assert made(change) == (run_kernels.FAILED, [])
     said = capsys.readouterr().err
     assert said == f"run-kernels: vector_add, code 0: records of launches {[*launches]} of 1\n"
+
+
+@pytest.mark.parametrize(("equal", "order"), [(True, True), (False, True), (True, False)])
+def test_a_merged_kernel_is_equal_and_in_order_or_the_program_fails(made, equal, order) -> None:
+    row = {"kernel": "merged", "equal": equal, "order": order}
+    code, rows = made(lambda outcome, cases: outcome, [row])
+    assert code == (not (equal and order))
+    assert rows[-1] == row
+
+
+def test_a_merged_row_is_equal_only_if_its_launch_is(monkeypatch) -> None:
+    """Here a GPU that does nothing, and offers the highest block first."""
+
+    def stand_in(runs: list[KernelRun], *_: object) -> list[KernelOutcome]:
+        record = {"fate": 0, "code": 0, "cycles": 5}
+        blocks = range(runs[0].grids[0][0])
+        offers = [[{"block": n} for n in blocks], [{"block": n} for n in reversed(blocks)]]
+        made = [(run.images[-1].bytes, offers[n > 0]) for n, run in enumerate(runs)]
+        return [KernelOutcome(0, [record], 0, 0, memory, [], told) for memory, told in made]
+
+    monkeypatch.setattr(merged_run, "run_kernels", stand_in)
+    rows = merged_rows("tiny", "verilator")
+    assert len(rows) == 8
+    assert [row["equal"] for row in rows] == [False] * 8
+    assert [row["order"] for row in rows] == [True] + [False] * 7
 
 
 def test_an_empty_plan_is_refused(made, monkeypatch, capsys) -> None:
