@@ -24,7 +24,7 @@ LIMIT: Final = 3_000_000
 #: LiteX's and VexRiscv's sources are not ours to mend: nothing that Verilator says of them stops.
 _FLAGS: Final = (
     *("--cc", "--exe", "--build", "-j", "2", "-O3", "-Wno-fatal", "-Wno-lint", "-Wno-MULTIDRIVEN"),
-    *("--x-assign", "fast", "--noassert", "-CFLAGS", "-O2", "--top-module", "top"),
+    *("--x-assign", "fast", "--noassert", "-CFLAGS", "-O1", "--top-module", "top"),
     *("--Mdir", "model", "-o", "bench"),
 )
 

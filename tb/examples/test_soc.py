@@ -63,7 +63,7 @@ def test_the_committed_program_launches_kernels(
     assert "vector add ok" in capsys.readouterr().out
 
 
-@pytest.mark.thorough
+@pytest.mark.deep
 @pytest.mark.skipif(not shutil.which(firmware.COMPILER), reason="no compiler for RISC-V")
 def test_the_program_compiled_anew_does_the_same(tmp_path: Path) -> None:
     kept = tmp_path / "main.bin"
@@ -86,7 +86,7 @@ def test_a_word_of_the_kernel_changed_prints_the_wrong_element(
     assert "element 1 is" in capsys.readouterr().out
 
 
-@pytest.mark.thorough
+@pytest.mark.deep
 def test_without_the_interrupt_the_program_says_so_and_ends(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
