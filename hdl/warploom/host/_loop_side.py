@@ -140,9 +140,8 @@ class LoopSide(wiring.Component):
         ]
 
 
-def add_loop_side(m: Module, box: Any, config: Config, shut: Value) -> Any:
-    """Add what takes the expander's steps, between a mailbox's ports."""
-    loop: Any = LoopSide(config)
+def add_loop_side(m: Module, box: Any, loop: Any, shut: Value) -> Any:
+    """Add what takes the expander's steps, a LoopSide, between a mailbox's ports; return it."""
     m.submodules.loop_side = loop
     m.d.comb += [
         loop.writing.eq(box.write.valid),

@@ -9,7 +9,7 @@ from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from warploom.host._launch_side import LaunchSide, launch_path_ports
-from warploom.host._loop_side import add_loop_side, connect_loop, loop_ports, whose
+from warploom.host._loop_side import LoopSide, add_loop_side, connect_loop, loop_ports, whose
 from warploom.host._outcome import Outcome, choose_word
 from warploom.host._task_words import TaskWords, used_words
 from warploom.host._verdict import Verdict
@@ -115,7 +115,9 @@ class Mailbox(wiring.Component):
         rings, completes, serving = (
             Signal(sections, name=name) for name in ("rings", "completes", "serving")
         )
-        loop: Any = add_loop_side(m, self, self._config, shut) if self._loops else None
+        loop: Any = None
+        if self._loops:
+            loop = add_loop_side(m, self, LoopSide(self._config), shut)
         section, words = self._write(m, doorbell, rings, shut, loop)
         # The section whose doorbell is being written: its task is read in the same cycle.
         m.d.sync += serving.eq(rings)

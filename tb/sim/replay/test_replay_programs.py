@@ -244,7 +244,7 @@ def test_a_program_that_dies_of_a_full_disk_is_told(
 )
 def test_a_compiler_that_fails_says_how_it_ended(tmp_path: Path, command: str, said: str) -> None:
     with pytest.raises(ProgramError) as caught:
-        replay_bench_build._run(("sh", "-c", command), "icarus", tmp_path)
+        replay_bench_build.run_in(("sh", "-c", command), "icarus", tmp_path)
     room = f"no space left on the disk of {tmp_path}"
     assert str(caught.value).endswith(said.format(room=room))
     assert len(str(caught.value).splitlines()) == 1 + ("module" in said)

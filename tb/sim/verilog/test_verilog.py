@@ -183,7 +183,7 @@ def test_without_an_index_memory_there_are_no_blocks_for_indices(tmp_path: Path)
     assert result.stderr == (
         "Error: block is 'index_memory'; legal with index_memory_warps = 0: launch_check,"
         " grid_walker, block_dispatcher, kernel_queue,"
-        " record_queue, launch_path, bus_port, mailbox, execution_unit, task_units,"
+        " record_queue, launch_path, bus_port, mailbox, loop_expander, execution_unit, task_units,"
         " host_registers, offer_queue, resource_ranges, block_to_warps, block_at_a_time,"
         " front_end\n"
     )

@@ -39,6 +39,7 @@ PAGES: Final = {
         "launch/record_queue": ("RecordQueue",),
         "host/mailbox": ("Mailbox",),
         "host/front_end": (FRONT_END,),
+        "host/loop_expander": ("LoopExpander",),
     }.items()
 }
 

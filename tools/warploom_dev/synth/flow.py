@@ -39,6 +39,8 @@ CROWDED: Final = (
 #: Asked of nextpnr; what it reaches is the same whatever it is asked for.
 TARGET_MHZ: Final = 100
 
+#: Words of Verilog that are names of ports: the wrapper escapes them.
+KEYWORDS: Final = ("begin", "release")
 INSTANCE: Final = "dut"
 #: The netlist that is placed.
 WRAPPED: Final = "wrap.json"
@@ -198,8 +200,8 @@ def wrapper(ports: tuple[Port, ...], clocked: bool = True, crowded: bool = False
         ",\n".join(
             [
                 *(["  input clk"] if clocked else []),
-                *(f"  input [{bits - 1}:0] {name}" for name, bits in inputs),
-                *(f"  output [{bits - 1}:0] {name}" for name, bits in outputs),
+                *(f"  input [{bits - 1}:0] {_escaped(name)}" for name, bits in inputs),
+                *(f"  output [{bits - 1}:0] {_escaped(name)}" for name, bits in outputs),
             ]
         ),
         ");",
@@ -224,6 +226,11 @@ def wrapper(ports: tuple[Port, ...], clocked: bool = True, crowded: bool = False
     return "\n".join([*lines, f"  assign so = fold{stage};", "endmodule", ""])
 
 
+def _escaped(name: str) -> str:
+    """Return a port's name as Verilog has it."""
+    return f"\\{name} " if name in KEYWORDS else name
+
+
 def _connections(
     inputs: list[tuple[str, int]], outputs: list[tuple[str, int]], clocked: bool, crowded: bool
 ) -> list[str]:
@@ -236,11 +243,11 @@ def _connections(
         if crowded and (name, clocked) == ("rst", True):
             lines = ["  wire reset;", f"  DCCA buffer(.CLKI({wires}), .CE(1'b1), .CLKO(reset));"]
             wires = "reset"
-        pins.append(f"    .{name}({wires})")
+        pins.append(f"    .{_escaped(name)}({wires})")
         low += bits
     low = 0
     for name, bits in outputs:
-        pins.append(f"    .{name}(out[{low + bits - 1}:{low}])")
+        pins.append(f"    .{_escaped(name)}(out[{low + bits - 1}:{low}])")
         low += bits
     lines.append(f"  wire [{low - 1}:0] out;")
     return [*lines, f"  {INSTANCE} {INSTANCE}(", ",\n".join(pins), "  );"]

@@ -41,6 +41,7 @@ MEMORIES: Final = {
     "KernelQueue": ("",),
     "RecordQueue": ("",),
     "LaunchPath": ("memory", *_QUEUE_MEMORIES, *_DISPATCHER_MEMORIES),
+    "LoopExpander": ("templates", "present"),
     "FrontEnd": ("memory", *_QUEUE_MEMORIES, *_DISPATCHER_MEMORIES),
 }
 
