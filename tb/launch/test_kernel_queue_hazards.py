@@ -171,7 +171,7 @@ def test_a_ticket_whose_record_is_made_is_unknown_although_its_entry_has_no_othe
 
 
 @pytest.mark.rule("kernel_queue", 18)
-@pytest.mark.parametrize(("sent", "answered"), [(60, 66), (61, 116), (62, 116), (63, 119)])
+@pytest.mark.parametrize(("sent", "answered"), [(60, 66), (61, 117), (62, 117), (63, 120)])
 def test_a_ticket_whose_record_is_made_while_it_is_searched_is_unknown(block, sent, answered):
     """Its entry is given back in 63; an ABORT that is sent in 61 compares its ticket in 64."""
     script = Script().resident(30, 0, 50, 60).end(60, 0, Fate.FINISHED).abort(sent, 1)

@@ -49,7 +49,7 @@ def test_tickets_counts_numbers_and_the_clock_wrap(kind):
     assert list(saw.blocks(0).values()) == list(saw.blocks(1).values()) == [(0, top)]
     assert saw.pulses("timeline", "count").keys() == {100, 160}
     times = list(saw.records("ticket", "accepted", "first_offer", "made").values())
-    assert times == [(top, (1 << 32) - 4, 17, 55), (1, 1, 75, 115)]
+    assert times == [(top, (1 << 32) - 4, 17, 56), (1, 1, 75, 116)]
 
 
 # Lost SMs
@@ -92,4 +92,4 @@ def test_without_indices_the_first_offer_comes_twenty_three_cycles_after_the_tra
     saw = Script(config).launch(40, 0).report(90, 0).run(kind, 120)
     assert saw.offers() == {63: (0, 0, 0)}
     assert "decided_valid" not in saw.recording.outputs[0]
-    assert saw.records("ticket", "word2") == {106: (1, 31)}
+    assert saw.records("ticket", "word2") == {107: (1, 31)}

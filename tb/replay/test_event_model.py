@@ -256,9 +256,9 @@ def test_a_first_block_stands_where_the_pages_put_it() -> None:
     assert cycles["starts"] == [38]
     assert cycles["offers"] == [47]
     assert cycles["reports"] == [51]
-    # The report's books are written in 55, it is over in 57, and its record has six words.
+    # The report's books are written in 55, it is over in 57, and its record has seven words.
     assert cycles["timeline"] == [61]
-    assert cycles["ended"] == [67]
+    assert cycles["ended"] == [68]
     assert tables["ended"]["first_offer"].tolist() == [47]
     assert tables["ended"]["word2"].tolist() == [55 - 47]
 

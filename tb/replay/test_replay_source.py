@@ -114,9 +114,9 @@ def test_a_pair_lets_a_launch_wait_for_another_streams_record() -> None:
         for tables in first.values()
     )
     assert free < 70
-    # Its first word is at `record` 5 cycles before the last one. The launch requests its indices 10
+    # Its first word is at `record` 6 cycles before the last one. The launch requests its indices 10
     # cycles later, has the decision in 4 more, starts in the next one and offers 9 later.
-    assert waiting == int(first[(), ((0, 1),)]["ended"]["cycle"][0]) - 5 + 10 + 4 + 1 + 9
+    assert waiting == int(first[(), ((0, 1),)]["ended"]["cycle"][0]) - 6 + 10 + 4 + 1 + 9
 
 
 def test_launches_are_aborted_after_the_block_that_says_so(seed: int) -> None:

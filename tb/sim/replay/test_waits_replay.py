@@ -90,8 +90,8 @@ def test_waiting_is_a_cause_that_blocks_the_head(tmp_path: Path) -> None:
     # All blocks of the first launch fit, and are picked one after the other, three cycles before
     # their offers.
     assert waits == first - (int(run.launches.last_offer[0]) - 3) - 1
-    # Launch path's page: 24 cycles from the record's first word, which comes five before its last.
-    assert run.launches.first_offer[1] == first - 5 + 24
+    # Launch path's page: 24 cycles from the record's first word, which comes six before its last.
+    assert run.launches.first_offer[1] == first - 6 + 24
     assert run.launches.awaits.tolist() == [(), (0,)]
     assert run.event_waits_kept == 1
     assert second > first
