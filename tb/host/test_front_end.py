@@ -296,14 +296,14 @@ WRONG = {
     "a block's refusal alone refuses a write": Change(
         FrontEnd,
         "_bus",
-        "registers.write_refused & (mailbox.write_refused | forgotten)",
-        "registers.write_refused | mailbox.write_refused",
+        "refused & (block.write_refused | forgotten)",
+        "refused | block.write_refused",
     ),
     "reads get the registers' words alone": Change(
         FrontEnd,
         "_bus",
-        "registers.answer.data | (mailbox.answer.data & ~forgotten.replicate(32))",
-        "registers.answer.data",
+        "data | (block.answer.data & ~forgotten.replicate(32))",
+        "data",
     ),
     "records are never taken": Change(
         FrontEnd, "_control", "path.pop.eq(registers.pop)", "path.pop.eq(0)"

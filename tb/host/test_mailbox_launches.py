@@ -178,7 +178,10 @@ def test_the_answer_to_a_launch_is_seen_from_the_second_cycle_on(box, name):
 
 @pytest.mark.rule("mailbox", 10)
 def test_answers_go_to_the_sections_in_the_order_of_the_launches(box):
-    """Section 1's launch is sent before section 0's; a NOP of a later command clears a ticket."""
+    """Section 1's launch is sent before section 0's; a NOP of a later command clears a ticket.
+
+    The NOP's doorbell is 1 in x + 6 and x + 7.
+    """
     writes = command(1, task_of()) | command(0, task_of(), start=SENT_AT + 1)
     x = 2 * SENT_AT + 4
     writes |= {x + 4: a_write(0, "T0", Opcode.NOP), x + 5: a_write(0, "DOORBELL", 1)}
@@ -191,10 +194,11 @@ def test_answers_go_to_the_sections_in_the_order_of_the_launches(box):
             x + 3: a_read(0, "RESULT0"),
             x + 6: a_read(0, "RESULT0"),
             x + 7: a_read(1, "RESULT0"),
+            x + 8: a_read(0, "RESULT0"),
         },
-        cycles=x + 10,
+        cycles=x + 11,
     )
-    assert list(answers(seen).values()) == [11, 12, 0, 11]
+    assert list(answers(seen).values()) == [11, 12, 0, 11, 0]
 
 
 ABORT = {"T0": Opcode.ABORT, "T1": 0x80000005}

@@ -36,8 +36,8 @@ PLANTED: Final = {
     "unreserved": Change(
         RecordPlaces,
         "elaborate",
-        "self.refused + self.taken - self.sent - self.preempts",
-        "self.refused + self.taken - self.sent",
+        "without + self.taken - self.sent - self.preempts",
+        "without + self.taken - self.sent",
     ),
     # The head of a run that starts again has its record all the same.
     "twice": kernel_queue.PLANTED["twice"],
