@@ -23,6 +23,7 @@ from warploom_spec import (
     Timing,
     host_packets,
     layouts,
+    loop_packets,
     queue_packets,
     resident_packets,
     sm_packets,
@@ -163,9 +164,10 @@ def _named(shape: Any, config: Config) -> tuple[Field | WordField, ...]:
 @functools.cache
 def packets(config: Config) -> tuple[Packet, ...]:
     """Return every packet that there is with a configuration."""
+    always = (layouts, host_packets, queue_packets, resident_packets, sm_packets)
     makers = [
         make
-        for module in (layouts, host_packets, queue_packets, resident_packets, sm_packets)
+        for module in (*always, *((loop_packets,) if config.has_loops else ()))
         for name, make in inspect.getmembers(module, inspect.isfunction)
         if inspect.signature(make).return_annotation is Packet
         and not name.startswith("_")
