@@ -16,8 +16,8 @@ from warploom_spec import RESOURCES, Config, Fate, LaunchDescriptor, timing
 from warploom_spec.queue import FinalFate
 from warploom_spec.resources import block_amounts
 
-#: Cycles from a run's transfer at `ended` to its final record's last word.
-QUEUE_END: Final = 10
+#: Cycles from a run's transfer at `ended` to its final record's last word, without loops.
+_QUEUE_END: Final = 10
 #: Cycles from a launch's acceptance to its answer, when the queue serves nothing else.
 ACCEPTED_TO_ANSWER: Final = 4
 #: Columns of offers that `block_columns` reads.
@@ -78,7 +78,7 @@ def launch_columns(
         code = _signed(answers["code"])
         of_ended = _launch_of(ended["ticket"], events)
         end[of_ended], fate[of_ended] = _signed(ended["cycle"]), fates(ended)
-        left[of_ended] = residence_ends(ended)
+        left[of_ended] = residence_ends(ended, config)
         decisions = events.tables["decisions"]
         # A launch that was killed is decided again; its first decision comes last here.
         decided, hit = _launch_of(decisions["ticket"], events), decisions["hit"].astype(bool)
@@ -126,9 +126,10 @@ def transfers(answers: Table, config: Config) -> Integers:
     return _signed(answers["cycle"]) - late
 
 
-def residence_ends(ended: Table) -> Integers:
+def residence_ends(ended: Table, config: Config) -> Integers:
     """Return the first cycles in which launches are no longer resident, by their records."""
-    return _signed(ended["cycle"]) - QUEUE_END
+    # With loops a record has a word more: the launch's number.
+    return _signed(ended["cycle"]) - (_QUEUE_END + config.has_loops)
 
 
 def _times(

@@ -27,7 +27,6 @@ from warploom_sim.replay.analysis.limits import (
     LIMITS,
     fits,
 )
-from warploom_sim.replay.replay_columns import QUEUE_END
 from warploom_sim.replay.replay_result import Replay
 from warploom_sim.views import replay_table
 from warploom_sim.views.html_report.charts import STYLES
@@ -76,7 +75,9 @@ class Reference:
         self.stream = self.launches.stream.tolist()
         self.arrival = self.launches.arrival.tolist()
         # The first cycle in which each launch is no longer resident, by its record.
-        self.ends = [end - QUEUE_END for end in self.launches.end.tolist()]
+        # That has six words, with loops seven.
+        last_word = self.t.queue_record + 5 + self.config.has_loops
+        self.ends = [end - last_word for end in self.launches.end.tolist()]
         self.decided = (self.blocks.start - self.t.resident_offer).tolist()
         self.rows = self.blocks.launch.tolist()
         self.sms: list[int] = self.blocks.sm.tolist()

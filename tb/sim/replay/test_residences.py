@@ -60,6 +60,18 @@ def test_a_launch_that_starts_again_is_resident_from_the_second_time_on() -> Non
     assert found[head][0] != "path"
 
 
+@pytest.mark.parametrize("templates", [0, TINY.loop_templates])
+def test_a_launch_leaves_when_its_run_is_over_whatever_words_its_record_has(
+    templates: int,
+) -> None:
+    """KernelQueue's rules 6 and 16: over in c, its timeline says so in c + 4."""
+    launch = LaunchDescriptor(grid=(3, 1, 1), block=(8, 1, 1), arguments=50)
+    config = replace(TINY, loop_templates=templates)
+    replay = model_replay([launch, replace(launch, stream=1, code=1)], config, 1)
+    timelines = replay.events.tables["timeline"]["cycle"].astype(int).tolist()
+    assert sorted(replay.launches.left.tolist()) == [cycle - 4 for cycle in timelines]
+
+
 def test_every_cycle_has_the_limit_that_the_page_says_where_launches_are_killed(seed: int) -> None:
     killed = 0
     for k in range(20):

@@ -77,7 +77,8 @@ class RunningFigures:
             self._live.arrival[rows] = transfers(events.tables["answers"], self._config)
         ended = events.tables["ended"]
         rows = self._walk.rows_of(ended["ticket"])
-        self._live.end[rows], self._live.left[rows] = ended["cycle"], residence_ends(ended)
+        self._live.end[rows] = ended["cycle"]
+        self._live.left[rows] = residence_ends(ended, self._config)
 
     def finish(self) -> "RunFigures":
         """Return the figures of the whole run."""
