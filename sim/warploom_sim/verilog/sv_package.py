@@ -26,7 +26,7 @@ from warploom_spec.word_layout import WORD_BITS, WordField, WordLayout
 
 PACKAGE: Final = "warploom_pkg"
 #: Names of fields that SystemVerilog keeps for itself; an underscore follows there.
-KEYWORDS: Final = ("parameter", "priority", "small", "table", "task")
+KEYWORDS: Final = ("end", "parameter", "priority", "small", "table", "task")
 #: Enums of fields whose numbers have names: what names them, width, type, and its names' prefix.
 _ENUMS: Final[tuple[tuple[type[IntEnum], int, str, str], ...]] = (
     (AnyCode, ERROR_CODE_BITS, "code_e", "CODE"),
