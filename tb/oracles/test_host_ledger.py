@@ -14,11 +14,12 @@ from warploom_golden.host import FrontEnd
 from warploom_golden.host.mailbox_launches import LaunchSide
 from warploom_golden.launch import LaunchPath
 from warploom_golden.oracles.block_state import LedgerError
-from warploom_golden.oracles.host_blocks import HostBlocks
+from warploom_golden.oracles.host_blocks import HostBlocks, Launch
 from warploom_sim.cosim.lockstep import Ports
 from warploom_sim.cosim.lockstep.checker import Checker
 from warploom_sim.cosim.lockstep.events import require
 from warploom_spec import layouts
+from warploom_spec.host_commands import Opcode
 from warploom_spec.resident_packets import resident_block
 
 BLOCK, WORDS = resident_block(config_of(TINY)), layouts.launch_words(config_of(TINY))
@@ -185,3 +186,15 @@ def test_a_report_shortly_before_an_offer_may_be_that_blocks_and_no_earlier_one(
     else:
         with pytest.raises(LedgerError, match="cycle 60: SM 0, slot 1, ticket 1: the slot is held"):
             slot_used_twice(HostBlocks(config_of(TINY)), gap)
+
+
+@pytest.mark.parametrize(("known", "is_loops"), [({}, True), ({"gx": 1}, False)])
+def test_a_command_of_which_little_is_known_is_not_taken_for_a_loops_launch(known, is_loops):
+    """A loop over a template of zeros launches once; a host's launch has a field more, or none."""
+    ledger, gx = HostBlocks(config_of(TINY)), known.get("gx", 0)
+    ledger._rung = [dict(known)]
+    ledger._loops.ring(0, [int(Opcode.LOOP), 1, 0])
+    launch = Launch(1, {**dict.fromkeys(WORDS.offsets, 0), "ticket": 1, "gx": gx})
+    ledger._match(launch)
+    assert launch.need is not None
+    assert (ledger._rung, not list(ledger._loops.candidates())) == ([known] * is_loops, is_loops)

@@ -376,23 +376,23 @@ class HostBlocks:
         """Let a launch that was killed begin anew: none does, here."""
 
     def _match(self, launch: Launch) -> None:
-        """Find the command of a launch: the one whose known fields equal the launch words."""
+        """Find the command of a launch: of those that may be it the one of which most is known."""
         if launch.need is not None:
             return
-        for command in self._rung:
-            if self._is_alike(launch, command):
-                launch.quiet = self._quiet_of(launch)
-                self._rung.remove(command)
-                self._take(launch, command)
-                return
-        for key, task in self._loops.candidates():
-            command = self._known(task)
-            if self._is_alike(launch, command):
-                launch.quiet = self._quiet_of(launch)
-                self._loops.take(key)
-                self._counts["host ledger: launches of loops"] += 1
-                self._take(launch, command)
-                return
+        every: list[tuple[tuple[int, int] | None, dict[str, int]]]
+        every = [(None, command) for command in self._rung]
+        every += ((key, self._known(task)) for key, task in self._loops.candidates())
+        alike = [(key, command) for key, command in every if self._is_alike(launch, command)]
+        if not alike:
+            return
+        key, command = max(alike, key=lambda one: len(one[1]))
+        launch.quiet = self._quiet_of(launch)
+        if key is None:
+            self._rung.remove(command)
+        else:
+            self._loops.take(key)
+            self._counts["host ledger: launches of loops"] += 1
+        self._take(launch, command)
 
     def _take(self, launch: Launch, command: dict[str, int]) -> None:
         """Take a command as that of a launch."""
