@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import replace
+from itertools import product
 from types import SimpleNamespace
 
 import pytest
@@ -22,6 +23,7 @@ from warploom_sim.cosim.lockstep.events import require
 from warploom_spec import layouts
 from warploom_spec.errors import BlockStatus
 from warploom_spec.host_commands import Opcode
+from warploom_spec.host_map import template_address, template_numbers
 from warploom_spec.resident_packets import resident_block
 
 BLOCK, WORDS = resident_block(config_of(TINY)), layouts.launch_words(config_of(TINY))
@@ -195,6 +197,8 @@ def test_a_command_of_which_little_is_known_is_not_taken_for_a_loops_launch(know
     """A loop over a template of zeros launches once; a host's launch has a field more, or none."""
     ledger, gx = HostBlocks(config_of(TINY)), known.get("gx", 0)
     ledger._rung = [dict(known)]
+    for second, number in product((False, True), template_numbers(config_of(TINY))):
+        ledger._loops.write(template_address(0, number, steps=second), 0)
     ledger._loops.ring(0, [int(Opcode.LOOP), 1, 0])
     launch = Launch(1, {**dict.fromkeys(WORDS.offsets, 0), "ticket": 1, "gx": gx})
     ledger._match(launch)
