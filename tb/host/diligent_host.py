@@ -39,6 +39,8 @@ class DiligentHost(CoreHost):
         self._ticket = 0
         #: What is waited for while it settles; empty while it does not.
         self._settling = ""
+        #: Read addresses taken when CONTROL was answered: a STATE of before says nothing.
+        self._reset_at = 0
         self._left = self._rng.randint(*self.settles)
 
     def heard(self, access):
@@ -77,9 +79,11 @@ class DiligentHost(CoreHost):
     def _hear_control(self, access):
         if self._settling == "control":
             self._settling = "state" if access.okay else "refused"
+            self._reset_at = self._bus.taken["ar"]
 
     def _hear_state(self, access):
-        if self._settling in ("state", "refused") and not access.data & 1:
+        waits = self._settling in ("state", "refused") and access.age >= self._reset_at
+        if waits and not access.data & 1:
             self._settling = "records" if self._settling == "state" else "begins"
 
     def _whole(self, name):

@@ -38,7 +38,7 @@ OF_LOOPS = [f"host ledger: {what}" for what in ("launches of loops", "quiet", "n
 
 @pytest.mark.parametrize("config", thorough_but([TINY], [TINY, LOOPS]))
 def test_the_model_keeps_the_books(config, seed):
-    counts = play(config, seed, 1200).counts
+    counts = play(config, seed, 2400).counts
     assert counts["host ledger: commands"] > 10
     assert counts["host ledger: blocks"] > 0
 

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import replace
+from itertools import product
 from types import SimpleNamespace
 
 import pytest
@@ -13,12 +14,16 @@ from warploom_golden.dispatch import returns
 from warploom_golden.host import FrontEnd
 from warploom_golden.host.mailbox_launches import LaunchSide
 from warploom_golden.launch import LaunchPath
-from warploom_golden.oracles.block_state import LedgerError
+from warploom_golden.oracles.block_state import LedgerError, State
 from warploom_golden.oracles.host_blocks import HostBlocks
+from warploom_golden.oracles.host_launch import HeldBlock, Launch
 from warploom_sim.cosim.lockstep import Ports
 from warploom_sim.cosim.lockstep.checker import Checker
 from warploom_sim.cosim.lockstep.events import require
 from warploom_spec import layouts
+from warploom_spec.errors import BlockStatus
+from warploom_spec.host_commands import Opcode
+from warploom_spec.host_map import template_address, template_numbers
 from warploom_spec.resident_packets import resident_block
 
 BLOCK, WORDS = resident_block(config_of(TINY)), layouts.launch_words(config_of(TINY))
@@ -185,3 +190,38 @@ def test_a_report_shortly_before_an_offer_may_be_that_blocks_and_no_earlier_one(
     else:
         with pytest.raises(LedgerError, match="cycle 60: SM 0, slot 1, ticket 1: the slot is held"):
             slot_used_twice(HostBlocks(config_of(TINY)), gap)
+
+
+@pytest.mark.parametrize(("known", "is_loops"), [({}, True), ({"gx": 1}, False)])
+def test_a_command_of_which_little_is_known_is_not_taken_for_a_loops_launch(known, is_loops):
+    """A loop over a template of zeros launches once; a host's launch has a field more, or none."""
+    ledger, gx = HostBlocks(config_of(TINY)), known.get("gx", 0)
+    ledger._rung = [dict(known)]
+    for second, number in product((False, True), template_numbers(config_of(TINY))):
+        ledger._loops.write(template_address(0, number, steps=second), 0)
+    ledger._loops.ring(0, [int(Opcode.LOOP), 1, 0])
+    launch = Launch(1, {**dict.fromkeys(WORDS.offsets, 0), "ticket": 1, "gx": gx})
+    ledger._match(launch)
+    assert launch.need is not None
+    assert (ledger._rung, not list(ledger._loops.candidates())) == ([known] * is_loops, is_loops)
+
+
+#: Statuses of an early report and of the block's own; whether the launch surely is whole, may be
+#: whole, may have failed.
+DOUBTS = {
+    "no early report": (None, BlockStatus.OK, (True, True, False)),
+    "an early one that says the same": (BlockStatus.OK, BlockStatus.OK, (True, True, False)),
+    "an early fault": (BlockStatus.FAULT, BlockStatus.OK, (False, True, True)),
+    "an early ok": (BlockStatus.OK, BlockStatus.FAULT, (False, True, True)),
+    "a fault alone": (None, BlockStatus.FAULT, (False, False, True)),
+}
+
+
+@pytest.mark.parametrize("case", DOUBTS)
+def test_an_early_report_of_another_status_leaves_a_doubt(case):
+    """The dispatcher took one of the two for the block's own; nobody sees which."""
+    early, own, said = DOUBTS[case]
+    launch = Launch(1, dict.fromkeys(("gx", "gy", "gz"), 1))
+    launch.states[State.OPEN] += 1
+    HeldBlock(launch, 0, early).end(own, killed=False)
+    assert (launch.is_whole, launch.may_be_whole, launch.may_have_failed) == said

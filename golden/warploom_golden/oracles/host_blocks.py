@@ -1,11 +1,11 @@
 """What a host rang, which blocks the SMs got of it, and how they ended."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import NoReturn
 
 from warploom_golden.oracles.axil_bus import Access, AxilBus
-from warploom_golden.oracles.block_state import LedgerError, State, reported_state
+from warploom_golden.oracles.block_state import LedgerError, State
+from warploom_golden.oracles.host_launch import HeldBlock, Launch
 from warploom_golden.oracles.host_loops import HostLoops, Task
 from warploom_spec import layouts
 from warploom_spec.config import Config
@@ -19,87 +19,6 @@ from warploom_spec.resident_packets import resident_block
 from warploom_spec.resources import AMOUNT_FIELDS, BLOCK_AMOUNTS, block_amounts, capacities
 
 Ports = Mapping[str, int]
-
-
-@dataclass(eq=False)
-class Launch:
-    """A ticket's launch, as the SMs saw it.
-
-    Attributes
-    ----------
-    ticket : int
-        The launch's ticket.
-    words : mapping
-        The launch words that stood beside its first offer.
-    need : tuple of int or None
-        What a block takes, as in ``warploom_spec.RESOURCES``; None until the launch's command is
-        known.
-    command : mapping or None
-        The fields of that command that are known.
-    offered : int
-        Number of blocks offered; they are offered in the order of their ids.
-    states : dict of State to int
-        Number of offered blocks in each state.
-    killed : bool
-        Whether its stream was killed while an SM held one of its blocks.
-    stream : int
-        Its stream.
-    quiet : set of int
-        What the field ``quiet`` of its command may be.
-    """
-
-    ticket: int
-    words: Mapping[str, int]
-    need: tuple[int, ...] | None = None
-    command: Mapping[str, int] | None = None
-    offered: int = 0
-    states: dict[State, int] = field(default_factory=lambda: dict.fromkeys(State, 0))
-    killed: bool = False
-    stream: int = 0
-    quiet: set[int] = field(default_factory=lambda: {0, 1})
-
-    @property
-    def whole(self) -> bool:
-        """Whether every block was reported ``ok``."""
-        return self.states[State.OK] == self.count
-
-    @property
-    def count(self) -> int:
-        """Number of blocks of the grid."""
-        return self.words["gx"] * self.words["gy"] * self.words["gz"]
-
-    @property
-    def next_block(self) -> tuple[int, int, int]:
-        """The block that must be offered next."""
-        rows, bx = divmod(self.offered, self.words["gx"])
-        bz, by = divmod(rows, self.words["gy"])
-        return bx, by, bz
-
-    def number_of(self, block: tuple[int, int, int]) -> int:
-        """Return a block's number, modulo 2^32."""
-        bx, by, bz = block
-        linear = bx + self.words["gx"] * (by + self.words["gy"] * bz)
-        return linear % (1 << layouts.BLOCK_NUMBER_BITS)
-
-
-@dataclass(eq=False)
-class HeldBlock:
-    """A block in a slot, from its offer until its report.
-
-    ``early`` is the status of a report that came so shortly before the offer that the dispatcher
-    may have taken it for the block's own (BlockDispatcher, rules 25 and 26); None: there was none.
-    """
-
-    launch: Launch
-    stream: int
-    early: BlockStatus | None = None
-    ended: bool = False
-
-    def end(self, status: BlockStatus, killed: bool) -> None:
-        """Enter the block's report."""
-        self.ended = True
-        self.launch.states[State.OPEN] -= 1
-        self.launch.states[reported_state(status, killed)] += 1
 
 
 class HostBlocks:
@@ -288,7 +207,7 @@ class HostBlocks:
         missing = [ticket for ticket in every if ticket not in self._records]
         for ticket in missing:
             launch = self._launches.get(ticket)
-            silent = launch is not None and launch.whole and 1 in launch.quiet
+            silent = launch is not None and launch.may_be_whole and 1 in launch.quiet
             self._demand(silent, f"ticket {ticket} has no record")
             self._records[ticket] = FinalFate.FINISHED
             self._counts["host ledger: quiet"] += 1
@@ -313,7 +232,6 @@ class HostBlocks:
         for block in (block for slots in self._slots for block in slots.values()):
             if block.launch is launch:
                 self._end_early(block)
-        whole = launch.whole
         out = launch.states[State.OPEN]
         if code == ErrorCode.SM_LOST:
             return "" if launch.killed else "it was not killed"
@@ -324,10 +242,10 @@ class HostBlocks:
         if fate is FinalFate.FINISHED and launch.quiet == {1}:
             return "it is quiet"
         if fate is FinalFate.FINISHED:
-            return "" if whole else f"of {launch.count} blocks: {launch.states}"
+            return "" if launch.may_be_whole else f"of {launch.count} blocks: {launch.states}"
         if code == ErrorCode.BLOCK_FAULT:
-            return "" if launch.states[State.FAULT] else "no block reported a fault"
-        return "every block was reported ok" if whole else ""
+            return "" if launch.may_have_failed else "no block reported a fault"
+        return "every block was reported ok" if launch.is_whole else ""
 
     # The SMs
 
@@ -376,23 +294,23 @@ class HostBlocks:
         """Let a launch that was killed begin anew: none does, here."""
 
     def _match(self, launch: Launch) -> None:
-        """Find the command of a launch: the one whose known fields equal the launch words."""
+        """Find the command of a launch: of those that may be it the one of which most is known."""
         if launch.need is not None:
             return
-        for command in self._rung:
-            if self._is_alike(launch, command):
-                launch.quiet = self._quiet_of(launch)
-                self._rung.remove(command)
-                self._take(launch, command)
-                return
-        for key, task in self._loops.candidates():
-            command = self._known(task)
-            if self._is_alike(launch, command):
-                launch.quiet = self._quiet_of(launch)
-                self._loops.take(key)
-                self._counts["host ledger: launches of loops"] += 1
-                self._take(launch, command)
-                return
+        every: list[tuple[tuple[int, int] | None, dict[str, int]]]
+        every = [(None, command) for command in self._rung]
+        every += ((key, self._known(task)) for key, task in self._loops.candidates())
+        alike = [(key, command) for key, command in every if self._is_alike(launch, command)]
+        if not alike:
+            return
+        key, command = max(alike, key=lambda one: len(one[1]))
+        launch.quiet = self._quiet_of(launch)
+        if key is None:
+            self._rung.remove(command)
+        else:
+            self._loops.take(key)
+            self._counts["host ledger: launches of loops"] += 1
+        self._take(launch, command)
 
     def _take(self, launch: Launch, command: dict[str, int]) -> None:
         """Take a command as that of a launch."""

@@ -6,7 +6,8 @@ from typing import Final
 
 from warploom_golden.oracles.axil_bus import Access
 from warploom_golden.oracles.block_state import State
-from warploom_golden.oracles.host_blocks import HostBlocks, Launch
+from warploom_golden.oracles.host_blocks import HostBlocks
+from warploom_golden.oracles.host_launch import Launch
 from warploom_spec.config import Config
 from warploom_spec.host_commands import FIRST_RELATIVE_FLAG
 from warploom_spec.host_map import OFFSETS, SECTION_BASE, SECTION_BYTES
@@ -73,8 +74,7 @@ class HostLedger(HostBlocks):
         again = block == (0, 0, 0) and launch.offered and launch.next_block != block
         if launch.killed and again:
             self._demand(not launch.states[State.OPEN], f"{launch.ticket} begins anew with blocks")
-            launch.offered, launch.killed = 0, False
-            launch.states = dict.fromkeys(State, 0)
+            launch.begin_anew()
             self._began_anew[launch.ticket] += 1
             self._counts["host ledger: launches that began anew"] += 1
 

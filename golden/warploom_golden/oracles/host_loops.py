@@ -48,10 +48,11 @@ class HostLoops:
     def __init__(self, config: Config):
         self._config = config
         self._words = loop_words(config)
-        halves = [dict.fromkeys(template_numbers(config), 0) for _ in range(2)]
-        #: By slot and half. After power-up all words are 0; a reset keeps them.
+        numbers = template_numbers(config)
+        #: By slot and half. None: not known; a core that ran before has words there. A reset keeps
+        #: them.
         self._templates: list[list[dict[int, int | None]]] = [
-            [{**half} for half in halves] for _ in range(config.loop_templates)
+            [dict.fromkeys(numbers) for _ in range(2)] for _ in range(config.loop_templates)
         ]
         #: The words of each field that may change; field 1 is gy and gz.
         inline = range(INLINE_WORD, INLINE_WORD + 2 * config.inline_args, 2)
