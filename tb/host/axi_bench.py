@@ -212,7 +212,7 @@ async def refusals(master, rng):
     count = 0
     for address, data in rng.sample(wrong_writes, 2):
         count += await refused(master.write(address, data))
-    for address in rng.sample([0x0, 0x1018, 0x1040, 0x1100, 0x1400, 0xFFFC], 2):
+    for address in rng.sample([0x0, 0x1044, 0x1040, 0x1100, 0x1400, 0xFFFC], 2):
         count += await refused(master.read(address, 4))
     return count
 

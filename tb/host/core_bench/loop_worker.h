@@ -100,6 +100,7 @@ class LoopWorker : public Agent {
             if (!world_.is_free((first + k) % slots)) return launch();
         }
         count_ = random_.chance(0.5) ? random_.between(1, 4) : random_.between(0, 50);
+        if (random_.chance(0.1)) count_ = 0;
         if (random_.chance(0.02)) count_ = ENDLESS;
         for (uint32_t k = 0; k < length; k++) {
             uint32_t slot = (first + k) % slots;
