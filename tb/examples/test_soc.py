@@ -54,7 +54,7 @@ def test_files_of_ones_own_need_a_compiler(tmp_path: Path, monkeypatch: pytest.M
     assert firmware.image({}, tmp_path) == firmware.COMMITTED.read_bytes()
 
 
-@pytest.mark.thorough
+@pytest.mark.deep
 def test_the_committed_program_launches_kernels(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -71,7 +71,7 @@ def test_the_program_compiled_anew_does_the_same(tmp_path: Path) -> None:
     assert kept.stat().st_size > 0
 
 
-@pytest.mark.thorough
+@pytest.mark.deep
 def test_a_word_of_the_kernel_changed_prints_the_wrong_element(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -47,8 +47,10 @@ class Codes:
     """Counts what hosts read, by the order of the reads."""
 
     def __init__(self):
-        # Without a launch path nothing is judged by its fields.
-        codes = set(HostError) - {HostError.OK, HostError.FIELD_RANGE}
+        # Without a launch path nothing is judged by its fields, and nothing loops.
+        loops = {code for code in HostError if "LOOP" in code.name}
+        loops |= {HostError.TEMPLATE_BUSY, HostError.LAUNCH_FAILED}
+        codes = set(HostError) - {HostError.OK, HostError.FIELD_RANGE} - loops
         self.counts_of = {f"ERROR reads {code.name}": 0 for code in codes}
         self.counts_of["STATUS reads a success"] = 0
         self.reset()
