@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -120,7 +120,8 @@ class LoopFlags(wiring.Component):
         behind = Signal(loops, name="behind")
         m.d.comb += [
             some.eq(candidates),
-            behind.eq(some & Cat(self.loop < k for k in range(loops))),
+            # No loop stands behind the first.
+            behind.eq(some & Cat(C(0, 1), *(self.loop < k for k in range(1, loops)))),
             self.found.eq(some.any()),
             self.chosen.eq(Mux(behind.any(), lowest_number(behind), lowest_number(some))),
         ]
