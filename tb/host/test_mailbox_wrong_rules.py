@@ -93,8 +93,8 @@ WRONG = {
             Change(
                 Mailbox,
                 "_launch_side",
-                "ringing.eq(rings.any())",
-                "ringing.eq(rings.any() & ~self.soft_reset_active)",
+                "side.ringing.eq(rings.any())",
+                "side.ringing.eq(rings.any() & ~self.soft_reset_active)",
             ),
             Change(
                 Mailbox,
@@ -150,8 +150,8 @@ WRONG = {
             Change(
                 Mailbox,
                 "_keep_outcomes",
-                "self.done[k].valid & ~closed",
-                "self.done[k].valid",
+                "Cat(done.valid & ~closed for",
+                "Cat(done.valid for",
             ),
             Change(Model, "_take_unit_answers", "if not closed:", "if True:"),
         ),
