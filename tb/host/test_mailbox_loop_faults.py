@@ -55,16 +55,16 @@ WRONG = {
         by_hand.test_a_launch_with_a_value_that_does_not_exist_is_refused_at_its_judgement,
     ),
     "a refusal is not kept for ERROR": (
-        Change(Mailbox, "_explain_verdict", "completes | loop.refuses", "completes"),
+        Change(mailbox, "explain_verdict", "completes | loop.refuses", "completes"),
         by_hand.test_a_launch_with_a_value_that_does_not_exist_is_refused_at_its_judgement,
     ),
     "an end says nothing of its own": (
-        Change(Mailbox, "_explain_verdict", "loop.over & explains", "loop.over & 0"),
+        Change(mailbox, "explain_verdict", "loop.over & explains", "loop.over & 0"),
         by_hand.test_an_end_completes_the_section_two_cycles_later_with_what_was_kept,
         ({"ticket": 78, "count": 10}, 59 | 3 << 16, 59 | 3 << 16),
     ),
     "an end without data clears what was kept": (
-        Change(Mailbox, "_explain_verdict", "loop.over & explains", "loop.over"),
+        Change(mailbox, "explain_verdict", "loop.over & explains", "loop.over"),
         by_hand.test_an_end_completes_the_section_two_cycles_later_with_what_was_kept,
         (REFUSED, 0, HostError.FIELD_RANGE | 4 << 16),
     ),

@@ -8,7 +8,8 @@ from amaranth.hdl import Array, C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from warploom.host._errors import Errors
+from warploom.host._errors import Explanation, add_errors
+from warploom.host._explanations import explain_answers, explain_verdict
 from warploom.host._launch_side import LaunchSide, launch_path_ports
 from warploom.host._loop_side import LoopSide, add_loop_side, connect_loop, loop_ports, whose
 from warploom.host._outcome import Outcome, choose_word
@@ -28,8 +29,6 @@ from warploom_spec.host_map import (
 )
 from warploom_spec.queue_packets import WAIT_BITS
 
-#: Sections that completed in the cycle before, with a code, and an argument where there is one.
-_Answer = tuple[Value, ...]
 _OFFSET_BITS: Final = (SECTION_BYTES // 4 - 1).bit_length()
 _FIRST_TASK_WORD: Final = OFFSETS["T0"] // 4
 
@@ -129,7 +128,7 @@ class Mailbox(wiring.Component):
         )
         verdict = self._judge(m, judging, section, words.task, judged)
         m.d.comb += completes.eq(serving & verdict.finishes.replicate(sections))
-        explained = {"judged": self._explain_verdict(m, completes, verdict, loop, words.datum)}
+        explained = {"judged": explain_verdict(m, completes, verdict, loop, words.datum)}
         interrupted = Signal(sections)
         answered: Value = completes
         awaits: Value = C(0, sections)
@@ -140,7 +139,7 @@ class Mailbox(wiring.Component):
             launched, told, accepted, turned_away = whose(side, loop)
             answered = answered | launched | side.aborted | side.commanded | turned_away
             awaits = side.awaits
-            explained |= self._explain_answers(m, side, told, turned_away)
+            explained |= explain_answers(m, self, side, told, turned_away)
             kept = self._keep_answers(m, rings, accepted, interrupted, doorbell)
             m.d.comb += self.waiting.eq(doorbell.any())
         if loop is not None:
@@ -183,7 +182,7 @@ class Mailbox(wiring.Component):
         rings: Signal,
         interrupted: Signal,
         closed: Value,
-        explained: dict[str, _Answer],
+        explained: dict[str, Explanation],
     ) -> tuple[list[Outcome], Value]:
         """Add the words of all sections but their tickets; return them, and ERROR."""
         config = self._config
@@ -192,7 +191,7 @@ class Mailbox(wiring.Component):
         selected = Signal(config.sections, name="reads_section")
         m.d.sync += selected.eq(Cat(inside & (section == k) for k in range(config.sections)))
         ended = Cat(done.valid & ~closed for done in self.done)
-        errors = self._keep_errors(m, explained)
+        errors = add_errors(m, config, explained)
         m.d.comb += [
             errors.clear.eq(before(m, "rung_before", rings)),
             errors.interrupted.eq(before(m, "was_interrupted", interrupted)),
@@ -228,66 +227,11 @@ class Mailbox(wiring.Component):
         That of a section that can loop reads 0 while the doorbell is 1: a loop's launch may be
         refused long before the loop ends.
         """
-        shown = selected & reads.error.replicate(len(selected))
+        shown: Value = selected & reads.error.replicate(len(selected))
         if not self._loops:
             return shown
         first = self._config.first_loop_section
         return shown & ~Cat(C(0, first), doorbell[first:])
-
-    def _keep_errors(self, m: Module, explained: dict[str, _Answer]) -> Errors:
-        """Add what keeps and shows ERROR."""
-        has_argument = {name: len(answer) == 3 for name, answer in explained.items()}
-        m.submodules.errors = errors = Errors(self._config, has_argument)
-        for name, answer in explained.items():
-            kind: Any = getattr(errors, name)
-            fields = zip(("sections", "code", "argument"), answer, strict=False)
-            m.d.comb += [kind[field].eq(value) for field, value in fields]
-        return errors
-
-    def _explain_verdict(
-        self, m: Module, completes: Value, verdict: Verdict, loop: Any, datum: Value
-    ) -> _Answer:
-        """Return what the mailbox completes itself; with them loops that end.
-
-        An end's code and argument are the word that it writes, unless that is 0. Only one write
-        commits in a cycle: no doorbell is judged in the cycle of `over`.
-        """
-        code, argument = (
-            before(m, f"verdict_{name}", getattr(verdict, name)) for name in ("code", "argument")
-        )
-        if loop is None:
-            return self._explained(m, completes), code, argument
-        written = before(m, "end_data", before(m, "datum_of_end", datum))
-        is_end = before(m, "is_end", loop.over.any())
-        explains = before(m, "end_explains", datum.any()).replicate(len(completes))
-        mask = self._explained(m, completes | loop.refuses | (loop.over & explains))
-        return mask, Mux(is_end, written[:8], code), Mux(is_end, written[16:], argument)
-
-    def _explained(self, m: Module, mask: Value) -> Signal:
-        """Return the sections that completed in the cycle before."""
-        held = Signal(self._config.sections, name="explained")
-        m.d.sync += held.eq(mask)
-        return held
-
-    def _explain_answers(
-        self, m: Module, side: LaunchSide, launched: Value, turned_away: Value
-    ) -> dict[str, _Answer]:
-        """Return the launch path's answers, two cycles after they came, and the mailbox's own."""
-        answer: Any = self.launch_answer
-        code, argument = (
-            before(m, f"launch_{name}", before(m, f"new_launch_{name}", answer[name]))
-            for name in ("code", "argument")
-        )
-        aborted, commanded = (
-            before(m, f"{name}_code", before(m, f"new_{name}_code", other.code))
-            for name, other in (("abort", self.abort_answer), ("command", self.command_answer))
-        )
-        return {
-            "launched": (self._explained(m, launched), code, argument),
-            "aborted": (self._explained(m, side.aborted), aborted),
-            "commanded": (self._explained(m, side.commanded), commanded),
-            "turned_away": (self._explained(m, turned_away), before(m, "full", side.full_code)),
-        }
 
     def _keep_answers(
         self, m: Module, rings: Value, launched: Value, interrupted: Signal, doorbell: Signal
