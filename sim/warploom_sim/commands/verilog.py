@@ -55,9 +55,10 @@ def verilog(
     """Generate Verilog of every BLOCK (default: all) for every preset.
 
     Beside them stands warploom_pkg.sv, a SystemVerilog package: packets as structs, codes as enums,
-    the configuration as localparams. front_end_packed.v is the front end with one vector for the
-    same port of all SMs, and with AXI's own names. front_end_bench.v runs a launch on
-    it; warploom.core and Bender.yml describe it for FuseSoC and Bender.
+    the configuration as localparams. warploom_sm.h and warploom_sm.json have the bits of the SM's
+    port for C and other programs. front_end_packed.v is the front end with one vector for the same
+    port of all SMs, and with AXI's own names. front_end_bench.v runs a launch on it; warploom.core
+    and Bender.yml describe it for FuseSoC and Bender.
 
     The files are the same to the byte from run to run, and each says at its head what its bits
     mean: parameters, latencies, ports, packet fields, codes.

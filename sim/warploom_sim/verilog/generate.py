@@ -2,6 +2,7 @@
 
 import gc
 import hashlib
+import json
 import os
 import subprocess
 import sys
@@ -15,7 +16,13 @@ from amaranth.lib import wiring
 from warploom_sim.failure import ProgramError
 from warploom_sim.json_file import write_whole
 from warploom_sim.variant import variant
-from warploom_sim.verilog import front_end_bench, packed_wrapper, shared_modules, sv_package
+from warploom_sim.verilog import (
+    front_end_bench,
+    packed_wrapper,
+    shared_modules,
+    sm_header,
+    sv_package,
+)
 from warploom_sim.verilog.blocks import block
 from warploom_sim.verilog.header import header
 from warploom_sim.verilog.manifests import manifests
@@ -49,8 +56,8 @@ def generate(
 ) -> list[Generated]:
     """Write ``<folder>/<configuration>/<block>.v`` for each block and preset.
 
-    Beside them ``warploom_pkg.sv``; beside FrontEnd its wrapper, its bench, and what FuseSoC and
-    Bender read.
+    Beside them ``warploom_pkg.sv``, ``warploom_sm.h`` and ``warploom_sm.json``; beside FrontEnd its
+    wrapper, its bench, and what FuseSoC and Bender read.
 
     Each file is generated in a process of its own whose hash seed is fixed: the order of some
     names in Amaranth's output follows Python's hashes. As many run at a time as there are cores.
@@ -71,7 +78,7 @@ def generate(
     Returns
     -------
     list of Generated
-        By preset, then by block, in the order given; each preset's package and manifests last.
+        By preset, then by block, in the order given; what stands beside a preset's blocks last.
 
     Raises
     ------
@@ -107,7 +114,7 @@ def generate(
 
 def count_of_files(blocks: Sequence[str], configs: Sequence[str]) -> int:
     """Return how many files `generate` writes."""
-    beside = 1 + len(manifests("", "")) * (packed_wrapper.BLOCK in blocks)
+    beside = 3 + len(manifests("", "")) * (packed_wrapper.BLOCK in blocks)
     return len(configs) * (sum(len(_file_stems(name)) for name in blocks) + beside)
 
 
@@ -159,9 +166,14 @@ def _generated(name: str, config: str, path: Path) -> Generated:
 def _write_beside(
     blocks: Sequence[str], config: str, folder: Path, settings: Sequence[str]
 ) -> Iterator[Generated]:
-    """Write the package, and beside FrontEnd the manifests."""
+    """Write the package, the SM's header and data, and beside FrontEnd the manifests."""
     chosen = variant(config, settings)
-    texts = {f"{sv_package.PACKAGE}.sv": sv_package.package(chosen.config, chosen.name)}
+    made = (chosen.config, chosen.name)
+    texts = {
+        f"{sv_package.PACKAGE}.sv": sv_package.package(*made),
+        f"{sm_header.STEM}.h": sm_header.sm_header(*made),
+        f"{sm_header.STEM}.json": json.dumps(sm_header.sm_data(*made), indent=2) + "\n",
+    }
     if packed_wrapper.BLOCK in blocks:
         texts |= manifests(chosen.name, PREFIX + packed_wrapper.BLOCK)
     for name, text in texts.items():
