@@ -26,7 +26,12 @@ from warploom_sim.verilog import (
 from warploom_sim.verilog.blocks import block
 from warploom_sim.verilog.header import header
 from warploom_sim.verilog.manifests import manifests
-from warploom_sim.verilog.portable_verilog import lint_off, run_at_start
+from warploom_sim.verilog.portable_verilog import (
+    about_hidden_rows,
+    hide_first_rows,
+    lint_off,
+    run_at_start,
+)
 from warploom_spec import WarploomError
 
 #: Before every module's name, so that ours meet nobody else's in a larger design.
@@ -34,6 +39,8 @@ PREFIX = "warploom_"
 #: How a child process says that it refuses, or that it cannot write.
 REFUSED = 2
 FAILED = 1
+#: The option of a child process that hides memories' first values from synthesis.
+NO_INIT = "--no-init"
 
 
 @dataclass(frozen=True)
@@ -53,6 +60,8 @@ def generate(
     folder: Path,
     report: Callable[[Generated], None] = lambda _: None,
     settings: Sequence[str] = (),
+    *,
+    no_init: bool = False,
 ) -> list[Generated]:
     """Write ``<folder>/<configuration>/<block>.v`` for each block and preset.
 
@@ -74,6 +83,8 @@ def generate(
         Called after each file, from several threads.
     settings : sequence of str
         Fields to change in every preset, as `variant` reads them.
+    no_init : bool
+        Hide memories' first values from synthesis, as `hide_first_rows` does.
 
     Returns
     -------
@@ -95,7 +106,7 @@ def generate(
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         # The last blocks of the last preset are the largest: they must not be left for the end.
         jobs = {
-            job: pool.submit(_generate_one, *job, folder, report, settings)
+            job: pool.submit(_generate_one, *job, folder, report, settings, no_init)
             for job in reversed(wanted)
         }
         try:
@@ -142,10 +153,12 @@ def _generate_one(
     folder: Path,
     report: Callable[[Generated], None],
     settings: Sequence[str],
+    no_init: bool,
 ) -> list[Generated]:
     made = variant(config, settings).name
     path = folder / made / f"{name}.v"
-    command = [sys.executable, "-m", __name__, name, config, str(path), *settings]
+    options = [NO_INIT] if no_init else []
+    command = [sys.executable, "-m", __name__, *options, name, config, str(path), *settings]
     done = subprocess.run(command, env=child_environment(), capture_output=True, text=True)
     if done.returncode == REFUSED:
         raise WarploomError(done.stderr.strip())
@@ -185,10 +198,10 @@ def _write_beside(
         yield _generated(path.stem, chosen.name, path)
 
 
-def _write(name: str, config: str, target: str, *settings: str) -> None:
+def _write(no_init: bool, name: str, config: str, target: str, *settings: str) -> None:
     """Write a block's files: each whole, or not at all."""
     path = Path(target)
-    texts = module_texts(name, config, settings)
+    texts = module_texts(name, config, settings, no_init)
     path.parent.mkdir(parents=True, exist_ok=True)
     for stem, text in texts.items():
         write_whole(path.with_name(f"{stem}.v"), text)
@@ -202,13 +215,19 @@ def module_text(name: str, config: str, settings: Sequence[str] = ()) -> str:
     return module_texts(name, config, settings)[name]
 
 
-def module_texts(name: str, config: str, settings: Sequence[str] = ()) -> dict[str, str]:
+def module_texts(
+    name: str, config: str, settings: Sequence[str] = (), no_init: bool = False
+) -> dict[str, str]:
     """Return what `module_text` returns, and FrontEnd's wrapper and bench, by their names."""
     chosen = variant(config, settings)
     component = block(name)(chosen.config)
     text = component_text(component, name)
     clocked = "\n  input clk;\n" in text
     about = header(PREFIX, name, chosen, component, clocked)
+    if no_init:
+        hidden = hide_first_rows(text, type(component).__module__.split(".")[1])
+        about += about_hidden_rows() if hidden != text else ""
+        text = hidden
     texts = {name: about + lint_off() + run_at_start(text)}
     if name == packed_wrapper.BLOCK:
         core = (component, chosen.config, PREFIX + name, chosen.name)
@@ -223,8 +242,9 @@ def component_text(component: wiring.Component, name: str) -> str:
 
 
 def _main(arguments: Sequence[str]) -> int:
+    given = [each for each in arguments if each != NO_INIT]
     try:
-        _write(*arguments)
+        _write(NO_INIT in arguments, *given)
     except WarploomError as error:
         print(error, file=sys.stderr)
         return REFUSED

@@ -5,11 +5,13 @@ import re
 from pathlib import Path
 from typing import Final
 
+from warploom_sim.verilog.portable_verilog import FIRST_ROWS
+
 #: A memory with more rows has their first values in a file. Yosys makes a cell of each row that the
 #: Verilog itself gives a value, and takes hours over a hundred thousand of them.
 MOST_ROWS: Final = 2048
-_ROWS: Final = re.compile(r"^ *initial begin\n((?:.*\] = \d+'h[0-9a-f]+;\n)+) *end\n", re.MULTILINE)
-_ROW: Final = re.compile(r" *(\S+ ?)\[(\d+)\] = \d+'h([0-9a-f]+);")
+_ROW: Final = re.compile(r" *(\S+ ?)\[(\d+)\] = \d+'([hd])([0-9a-f]+);")
+_BASES: Final = {"h": 16, "d": 10}
 
 
 def move_rows(verilog: str, folder: Path, most: int = MOST_ROWS) -> str:
@@ -27,12 +29,13 @@ def move_rows(verilog: str, folder: Path, most: int = MOST_ROWS) -> str:
     files = itertools.count()
 
     def moved(found: re.Match[str]) -> str:
-        names, numbers, values = zip(*_ROW.findall(found[1]), strict=True)
+        names, numbers, bases, values = zip(*_ROW.findall(found[1]), strict=True)
         whole = [int(number) for number in numbers] == [*range(len(numbers))]
         if len(numbers) <= most or len(set(names)) > 1 or not whole:
             return found[0]
         file = f"rows{next(files)}.hex"
-        (folder / file).write_text("".join(f"{value}\n" for value in values))
+        words = (int(value, _BASES[base]) for base, value in zip(bases, values, strict=True))
+        (folder / file).write_text("".join(f"{word:x}\n" for word in words))
         return f'  initial $readmemh("{file}", {names[0]});\n'
 
-    return _ROWS.sub(moved, verilog)
+    return FIRST_ROWS.sub(moved, verilog)
