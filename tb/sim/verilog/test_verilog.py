@@ -394,7 +394,7 @@ def test_a_missing_yosys_is_named_with_its_cure(
 def test_where_no_bar_shows_the_command_says_what_it_begins(
     arguments: list[str], said: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("warploom_sim.verilog.generate.generate", lambda *_: [])
+    monkeypatch.setattr("warploom_sim.verilog.generate.generate", lambda *_, **__: [])
     blocks = ["grid_walker", "index_packer"]
     result = CliRunner().invoke(
         cli.main, ["verilog", *blocks, *arguments, "--out", str(tmp_path / "v")]
