@@ -25,6 +25,8 @@ ROM_BYTES: Final = 0x8000
 #: Bits a second of the simulated UART: a bit is 16 clocks.
 CLOCK_HZ: Final = 16_000_000
 BAUD: Final = CLOCK_HZ // 16
+#: Clocks after which the bus ends an access that nobody answers; the bridge must not give up first.
+BUS_TIMEOUT: Final = 10_000
 _CHANNELS: Final = {
     "aw": (("addr", 16), ("prot", 3)),
     "w": (("data", 32), ("strb", 4)),
@@ -165,7 +167,9 @@ class Soc(SoCCore):  # type: ignore[misc]
             integrated_rom_init=list(rom),
             integrated_sram_size=0x2000,
             bus_bursting=True,
-            uart_name="crossover+uartbone" if bridge else "serial",
+            bus_timeout=BUS_TIMEOUT,
+            uart_name="crossover" if bridge else "serial",
+            with_uartbone=bridge,
             uart_baudrate=baud,
             ident="",
         )

@@ -2,7 +2,6 @@
 
 import shutil
 import subprocess
-from dataclasses import replace
 
 import pytest
 from elftools.elf.elffile import ELFFile
@@ -12,7 +11,7 @@ from tb.support.deep_values import thorough_but
 from warploom_sim.verilog.register_map import c_header
 from warploom_spec import preset
 
-CONFIG = replace(preset("tiny"), loop_templates=8)
+CONFIG = preset("tiny")
 #: Debian's compiler for RISC-V; where it is not there, the host's, of any kind.
 RISCV = shutil.which("riscv64-unknown-elf-gcc")
 #: Without multiplications, and with them.
