@@ -22,9 +22,14 @@ CORE_BASE: Final = 0x9000_0000
 CORE_BYTES: Final = 0x1_0000
 MEMORY_BASE: Final = 0xA000_0000
 ROM_BYTES: Final = 0x8000
-#: Bits a second of the simulated UART: a bit is 16 clocks.
-CLOCK_HZ: Final = 16_000_000
-BAUD: Final = CLOCK_HZ // 16
+#: What the simulated system takes its clock for: the bridge gives a broken command up after 100 ms.
+CLOCK_HZ: Final = 400_000
+#: Bits a second of the simulated UART: a bit is 4 clocks.
+BAUD: Final = CLOCK_HZ // 4
+#: Clocks after which the simulated bus ends an access that nobody answers: before the bridge does.
+BUS_TIMEOUT: Final = CLOCK_HZ // 100
+#: LiteX's own register whose bit 1 holds the processor in reset.
+CPU_RESET: Final = 0xF000_0000
 _CHANNELS: Final = {
     "aw": (("addr", 16), ("prot", 3)),
     "w": (("data", 32), ("strb", 4)),
@@ -143,6 +148,10 @@ class Soc(SoCCore):  # type: ignore[misc]
         The firmware's words. A simulation reads them from a file when it starts.
     wired : Signal or int
         0: the GPU's interrupt is cut.
+    baud : int
+        Bits a second of the UART.
+    bus_timeout : int
+        Clocks after which the bus ends an access that nobody answers.
     """
 
     def __init__(
@@ -156,6 +165,7 @@ class Soc(SoCCore):  # type: ignore[misc]
         rom: Sequence[int] = (0,),
         wired: Any = 1,
         baud: int = BAUD,
+        bus_timeout: int = 1_000_000,
     ) -> None:
         super().__init__(
             platform,
@@ -165,7 +175,9 @@ class Soc(SoCCore):  # type: ignore[misc]
             integrated_rom_init=list(rom),
             integrated_sram_size=0x2000,
             bus_bursting=True,
-            uart_name="crossover+uartbone" if bridge else "serial",
+            bus_timeout=bus_timeout,
+            uart_name="crossover" if bridge else "serial",
+            with_uartbone=bridge,
             uart_baudrate=baud,
             ident="",
         )
@@ -177,6 +189,7 @@ def simulated(verilog: Path, bridge: bool = False) -> Soc:
     """Return the system, finalized, for a bench of its pins."""
     platform = SimulatedPlatform()
     wired = platform.request("irq_wired")
-    system = Soc(platform, _Clock(platform), CLOCK_HZ, verilog, bridge=bridge, wired=wired)
+    options = {"bridge": bridge, "wired": wired, "bus_timeout": BUS_TIMEOUT}
+    system = Soc(platform, _Clock(platform), CLOCK_HZ, verilog, **options)
     system.finalize()
     return system
