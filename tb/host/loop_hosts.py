@@ -3,7 +3,7 @@
 import ctypes
 import functools
 import tempfile
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 
 from simt_host.c_calls import U32, Launch, Outcome, values
@@ -17,7 +17,7 @@ from warploom_sim.verilog.register_map import c_header
 from warploom_spec import preset
 
 U64 = ctypes.c_uint64
-LOOPING = replace(preset("tiny"), loop_templates=8)
+LOOPING = preset("tiny")
 
 
 class CSteps(ctypes.Structure):

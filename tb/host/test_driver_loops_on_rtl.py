@@ -16,7 +16,7 @@ def tour(name, folder):
     library = c_driver.build(folder, c_header(LOOPING, "bench"))
     plan = {"loops": True, "module": "tb.host.loop_tours", "library": str(library)}
     plan["time"] = 4_000_000
-    found = run_tour(name, "c", folder, config="tiny,loop_templates=8", **plan)
+    found = run_tour(name, "c", folder, config="tiny", **plan)
     assert "failure" not in found, found
     return found
 

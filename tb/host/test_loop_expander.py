@@ -12,9 +12,9 @@ from warploom_golden.host import LoopExpander as Model
 from warploom_sim.cosim.lockstep import Case, run
 from warploom_spec import loop_packets
 
-TINY = "tiny,loop_templates=8"
-DEFAULT = "default,loop_templates=64"
-LARGE = "large,loop_templates=64"
+TINY = "tiny"
+DEFAULT = "default"
+LARGE = "large"
 #: Three loops of five sections, and few slots.
 ODD = "tiny,sections=5,loop_sections=3,loop_templates=4,inline_args=2,priority_bits=1"
 LEDGERS = Observers(LoopLedger)

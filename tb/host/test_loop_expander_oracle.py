@@ -12,8 +12,8 @@ from warploom_golden.deferral.loop_expansion import expand
 from warploom_golden.host.loop_expander import LoopExpander
 from warploom_golden.host.loop_templates import Templates
 
-TINY = "tiny,loop_templates=8"
-DEFAULT = "default,loop_templates=64"
+TINY = "tiny"
+DEFAULT = "default"
 #: Three loops of five sections, and few slots.
 ODD = "tiny,sections=5,loop_sections=3,loop_templates=4,inline_args=2,priority_bits=1"
 #: More than any run needs for a loop.

@@ -12,8 +12,8 @@ from warploom_spec.host_errors import HostError
 from warploom_spec.host_map import template_address
 from warploom_spec.loop_packets import loop_answers, loop_begin, loop_end, loop_step
 
-TINY = "tiny,loop_templates=8"
-DEFAULT = "default,loop_templates=64"
+TINY = "tiny"
+DEFAULT = "default"
 #: Field f changes, and alternates.
 CHANGES, ALTERNATES = ((1 << f) for f in (0, 16))
 GX, GY_GZ, ARGUMENTS, INLINE0 = range(4)
@@ -426,13 +426,3 @@ def test_a_soft_reset_forgets_all_loops_and_keeps_the_templates(kind):
     # Off in 50 and 51; swept in 52 and 53; chosen in 54; slot 3 is taken in 57.
     assert min(second) == 57 + 2 + 2 + 3
     assert not found.words(1) and found.words()[min(second) + 6] == (6, 9)
-
-
-@pytest.mark.rule("loop_expander", 12)
-def test_another_loops_begin_delays_the_decision(kind):
-    """Loop 0 decides in 25. Loop 1 begins in that cycle: T0 is at `step` a cycle later."""
-    config = config_of(TINY)
-    for other, at_step in ((24, 30), (25, 31)):
-        events = {"begin": {20: begin(config, 0, 1, 3), other: begin(config, 1, 1, 4)}}
-        seen = recorded(made(kind, config), ByCycle(IDLE, events), 60)
-        assert min(Steps(config, seen).words(0)) == at_step

@@ -25,7 +25,7 @@ MEASURED = {
     "loop_doorbell_to_launch": 1 + 35,
     "loop_end_to_doorbell": 1 + 11,
 }
-CONFIG = config_of("default,loop_templates=64")
+CONFIG = config_of("default")
 KINDS = pytest.mark.parametrize(
     "kind",
     [

@@ -7,7 +7,6 @@ import random
 import shutil
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import partial
 from importlib import metadata
 from pathlib import Path
@@ -38,7 +37,6 @@ from warploom_spec import preset
 
 ROOT = Path(__file__).parents[2]
 TINY = preset("tiny")
-LOOPING = replace(TINY, loop_templates=8)
 Find = Callable[[], object]
 
 
@@ -92,7 +90,7 @@ def make(preset_name: str) -> tuple[GridWalker, None]:
 #: What is kept by all packages' sources.
 BY_SOURCES: dict[str, Find] = {
     "a replay's Verilog": partial(replay_bench_build.build, TINY, "icarus"),
-    "its Verilog behind the C driver": partial(driver_build.build, LOOPING),
+    "its Verilog behind the C driver": partial(driver_build.build, TINY),
     "its Verilog over AXI": partial(replay_bench_build.build, TINY, "icarus", host="axi"),
     "Verilog of preemptions": partial(preempt_bench_build.build, TINY),
     "a run of the models": find_gains,
@@ -234,7 +232,7 @@ def find_counting() -> object:
 COMPILED: dict[str, Find] = {
     "replay-icarus": partial(replay_bench_build.build, TINY, "icarus"),
     "replay-verilator": partial(replay_bench_build.build, TINY, "verilator", host="axi"),
-    "driver-model": partial(driver_build.build, LOOPING),
+    "driver-model": partial(driver_build.build, TINY),
     "preempt-verilator": partial(preempt_bench_build.build, TINY),
     "simulations": find_case,
     "mutants": find_mutants,

@@ -26,7 +26,16 @@ _BENCH: Final = Template("""\
 //
 // The host launches a grid over AXI4-Lite and waits for its record. The exit code is not 0 if one
 // of the core's answers is wrong or the record does not come.
+//
+// Rules of Verilator's lint with -Wall that the bench breaks, off in this file:
+//   DECLFILENAME     the file's name lacks the module's prefix
+//   PINCONNECTEMPTY  what the bench does not look at is left open
+//   PROCASSINIT      registers of the bench start with a value: there is no reset for them
+//   UNUSEDSIGNAL     of an offer the bench reads the slot alone
 /* verilator lint_off DECLFILENAME */
+/* verilator lint_off PINCONNECTEMPTY */
+/* verilator lint_off PROCASSINIT */
+/* verilator lint_off UNUSEDSIGNAL */
 module $top;
   localparam SMS = $sms, SLOTS = $slots, BLOCK = $block_bits, REPORT = $report_bits;
   localparam SLOT = $slot_bits, BLOCK_SLOT = $block_slot, REPORT_SLOT = $report_slot;
@@ -147,6 +156,9 @@ $launch};
   end
 endmodule
 /* verilator lint_on DECLFILENAME */
+/* verilator lint_on PINCONNECTEMPTY */
+/* verilator lint_on PROCASSINIT */
+/* verilator lint_on UNUSEDSIGNAL */
 """)
 
 

@@ -1,4 +1,4 @@
-"""Yosys's Verilog, made to run in every simulator and to pass Verilator's default lint."""
+"""Yosys's Verilog, made to run in every simulator and to pass Verilator's lint with -Wall."""
 
 import re
 from typing import Final
@@ -27,6 +27,13 @@ LINT: Final = {
     "WIDTHEXPAND": "of two operands Verilog widens the narrower, which is what is meant",
     "WIDTHTRUNC": "! of a number, and shifts of which the lowest bits are taken",
 }
+#: Rules that the Verilog breaks with -Wall alone, and what it is that breaks them.
+LINT_ALL: Final = {
+    "DECLFILENAME": "the file's name lacks the module's prefix",
+    "PROCASSINIT": "a register has the value of its reset before the first clock, too",
+    "UNUSEDSIGNAL": "each field of a packet has a wire, and a sum a carry, read or not",
+    "VARHIDDEN": "a register may have the name of the part that it stands in",
+}
 
 
 def run_at_start(text: str) -> str:
@@ -51,12 +58,15 @@ def _with_register(module: re.Match[str]) -> str:
 
 
 def lint_off() -> str:
-    """Return comments that turn `LINT` off, for the rest of the file that they stand in."""
-    width = max(map(len, LINT))
+    """Return comments that turn the rules off, for the rest of the file that they stand in."""
+    rules = LINT | LINT_ALL
+    width = max(map(len, rules))
     lines = [
         "//",
-        "// Default rules of Verilator's lint that generated Verilog breaks, off in this file:",
+        "// Rules of Verilator's lint that generated Verilog breaks, off in this file. By default:",
         *(f"//   {rule:{width}}  {reason}" for rule, reason in LINT.items()),
-        *(f"/* verilator lint_off {rule} */" for rule in LINT),
+        "// With -Wall:",
+        *(f"//   {rule:{width}}  {reason}" for rule, reason in LINT_ALL.items()),
+        *(f"/* verilator lint_off {rule} */" for rule in rules),
     ]
     return "".join(f"{line}\n" for line in lines)

@@ -16,7 +16,6 @@ VARIANTS = {
     "tiny": (),
     "one_by_one": ("index_memory_warps=0",),
     "no_kill": ("sm_kill=False",),
-    "loops": ("loop_templates=8",),
     "others": ("policy=least_loaded", "reclaim=in_order"),
 }
 
@@ -43,15 +42,13 @@ class WatchedConfig(Config):
 
 
 #: Blocks that are here in a variant, too.
-VARYING = dict.fromkeys(VARIANTS, ("launch_check", "block_dispatcher")) | {
-    "loops": ("loop_expander",)
-}
+VARYING = ("launch_check", "block_dispatcher")
 CASES = [
     (name, key)
     for key, settings in VARIANTS.items()
     for name in blocks_of(variant("tiny", settings).config)
     # Large, and read by a register each, or made of blocks that are here.
-    if key == "tiny" or name in VARYING[key]
+    if key == "tiny" or name in VARYING
 ]
 
 

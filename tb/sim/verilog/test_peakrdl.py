@@ -3,7 +3,6 @@
 import re
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -15,7 +14,7 @@ from warploom_spec.host_commands import command_layouts, template_words
 from warploom_spec.host_map import section_words
 from warploom_spec.host_registers import register_addresses
 
-CONFIG = replace(preset("tiny"), loop_templates=8)
+CONFIG = preset("tiny")
 FULL = "0xffffffff"
 ADDRESSES = register_addresses(CONFIG)
 #: Some fields of each command as the page has them, by PeakRDL's name of their mask.

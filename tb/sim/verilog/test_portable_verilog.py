@@ -13,7 +13,7 @@ from warploom_dev.yosys import run_yosys
 from warploom_sim.cosim import simulators
 from warploom_sim.verilog.blocks import BLOCKS, block, blocks_of
 from warploom_sim.verilog.generate import component_text, generate, module_text
-from warploom_sim.verilog.portable_verilog import LINT, run_at_start
+from warploom_sim.verilog.portable_verilog import LINT, LINT_ALL, run_at_start
 from warploom_spec import preset
 
 TINY = preset("tiny")
@@ -77,7 +77,7 @@ def test_a_bench_written_by_hand_starts_it_on_verilator(
 def complaints(*files: Path, flags: Sequence[str] = ()) -> set[str]:
     """Return the rules of Verilator's lint that files break; the last one's module is the top."""
     env = {**os.environ, **simulators.environment("verilator")}
-    top = re.findall(r"^module (\w+) ?\(", files[-1].read_text(), re.MULTILINE)[-1]
+    top = re.findall(r"^module (\w+)", files[-1].read_text(), re.MULTILINE)[-1]
     command = ["verilator", "--lint-only", *flags, "--top-module", top, *map(str, files)]
     done = subprocess.run(command, capture_output=True, text=True, env=env)
     found = set(re.findall(r"^%\w+-([A-Z]+)", done.stderr, re.MULTILINE))
@@ -101,8 +101,16 @@ def test_a_block_of_one_statement_starts_by_itself_too() -> None:
 
 @pytest.mark.thorough
 @every_block
-def test_verilators_lint_passes(name: str, delivered: Path) -> None:
-    assert not complaints(delivered / f"{name}.v")
+def test_verilators_lint_passes_under_all_rules(name: str, delivered: Path) -> None:
+    assert not complaints(delivered / f"{name}.v", flags=("-Wall",))
+
+
+@pytest.mark.thorough
+def test_the_head_explains_each_rule_that_is_off(delivered: Path) -> None:
+    head = (delivered / "block_dispatcher.v").read_text().partition("\nmodule ")[0]
+    off = re.findall(r"lint_off (\w+) ", head)
+    assert {*off} == {*re.findall(r"^//   ([A-Z]{6,}) +\S+ \S", head, re.MULTILINE)}
+    assert len(off) == len({**LINT, **LINT_ALL})
 
 
 @pytest.mark.deep
@@ -111,6 +119,7 @@ def test_no_rule_is_off_without_need_or_in_another_file(tmp_path: Path) -> None:
     bare = re.sub(r"^/\* verilator lint_off .*\n", "", text, flags=re.MULTILINE)
     (tmp_path / "bare.v").write_text(bare)
     assert complaints(tmp_path / "bare.v") == {*LINT}
+    assert complaints(tmp_path / "bare.v", flags=("-Wall",)) == {*LINT, *LINT_ALL}
     (tmp_path / "first.v").write_text(module_text("grid_walker", "default"))
     assert complaints(tmp_path / "first.v", tmp_path / "bare.v") == {*LINT}
 
@@ -152,7 +161,7 @@ def test_the_hosts_blocks_pass_verilator_icarus_and_yosys_check(
 ) -> None:
     path = tmp_path / f"{name}.v"
     path.write_text(module_text(name, "tiny", settings))
-    assert not complaints(path)
+    assert not complaints(path, flags=("-Wall",))
     for dialect in ("2005", "2012"):
         flags = (f"-g{dialect}", "-Wall", "-t", "null", "-s", f"warploom_{name}")
         said = run("iverilog", *flags, str(path))

@@ -10,7 +10,7 @@ from systemrdl.node import MemNode
 from warploom_sim.verilog.register_map import c_header, ip_xact, map_table, system_rdl
 from warploom_spec import Config, preset
 
-LOOPING = replace(preset("tiny"), loop_templates=8)
+LOOPING = preset("tiny")
 #: Text of a file with loops, by what makes the file.
 FOUND = {
     c_header: (

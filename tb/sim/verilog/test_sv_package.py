@@ -4,7 +4,6 @@ import dataclasses
 import re
 import subprocess
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,8 +21,7 @@ from warploom_spec.queue import FinalFate, Mode, RecordKind
 from warploom_spec.queue_packets import final_record_words
 from warploom_spec.word_layout import WORD_BITS
 
-LOOPING = replace(preset("tiny"), loop_templates=8)
-CONFIGS = {name: preset(name) for name in ("tiny", "default", "large")} | {"looping": LOOPING}
+CONFIGS = {name: preset(name) for name in ("tiny", "default", "large")}
 ENUMS = {
     "FATE": Fate,
     "FINAL_FATE": FinalFate,

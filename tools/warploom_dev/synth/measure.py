@@ -33,6 +33,7 @@ _DISPATCHER_MEMORIES: Final = (
     *("launch_rows", "free_slots", "running", "done", "first_times", "last_times", "places"),
     *("line", "line_reported"),
 )
+_LOOP_MEMORIES: Final = ("templates", "present")
 #: Blocks that may hold block memory, by the parts of its cells' names that say which memory it is.
 MEMORIES: Final = {
     "IndexMemory": ("",),
@@ -41,8 +42,8 @@ MEMORIES: Final = {
     "KernelQueue": ("",),
     "RecordQueue": ("",),
     "LaunchPath": ("memory", *_QUEUE_MEMORIES, *_DISPATCHER_MEMORIES),
-    "LoopExpander": ("templates", "present"),
-    "FrontEnd": ("memory", *_QUEUE_MEMORIES, *_DISPATCHER_MEMORIES),
+    "LoopExpander": _LOOP_MEMORIES,
+    "FrontEnd": ("memory", *_QUEUE_MEMORIES, *_DISPATCHER_MEMORIES, *_LOOP_MEMORIES),
 }
 
 
