@@ -13,7 +13,7 @@ BIN := .venv/bin
 VALUES := SIM CONFIG POLICY RECLAIM TIME_SCALE CONTENTION KNEE ARRIVALS EVENTS ALLOCATOR \
     KILL_EVERY LAUNCHES SEED DEVICE GPU HOST WAVE_CYCLES JSON LAUNCHES_CSV TIMELINE REPORT
 FLAGS := STRICT WAVES
-OPTIONS := $(VALUES) $(FLAGS) SET PRIORITY TRACE CHECK SEEDS ARGS TINY_GPU
+OPTIONS := $(VALUES) $(FLAGS) SET PRIORITY TRACE CHECK SEEDS ARGS TINY_GPU BOARD
 # The simulators' own makefiles and cocotb read variables of the same names: ours stay here.
 unexport $(OPTIONS)
 
@@ -41,7 +41,7 @@ SIM_OPTIONS = $(foreach name,$(VALUES),$(if $($(name)),$(call option,$(name),$(f
     $(foreach one,$(PRIORITY),--priority $(call quoted,$(one))) \
     $(foreach name,$(FLAGS),$(if $(filter-out 0,$($(name))),--$(flag)))
 
-.PHONY: help sim verilog wheel docs synth test-synth formal formal-negative mutate coverage figures bench run-kernels soc beside-streams foreign lint types models \
+.PHONY: help sim verilog wheel docs synth test-synth formal formal-negative mutate coverage figures bench run-kernels soc fpga beside-streams foreign lint types models \
     test test-all test-rest test-deep test-seeds exhaustive setup clean
 
 help:  ## List the targets
@@ -89,7 +89,7 @@ formal-negative:  ## Find the seeded bug of every property
 
 test-synth:  ## Tests of what `make synth` and `make mutate` measure with, on small designs
 	@$(SETUP) sim dev fpga verilator cocotb
-	$(BIN)/pytest -n 2 -m fpga tb/tools/test_synth_flow.py tb/tools/test_mutate.py $(ARGS)
+	$(BIN)/pytest -n 2 -m fpga tb/tools/test_synth_flow.py tb/tools/test_bitstream.py tb/tools/test_mutate.py $(ARGS)
 
 mutate:  ## Change each block's netlist bit by bit: does its bench notice?
 	@$(SETUP) sim dev fpga verilator cocotb
@@ -114,6 +114,10 @@ run-kernels:  ## Run compiled kernels on SimtCores behind FrontEnd: build/kernel
 soc:  ## Run a soft core that launches kernels, in LiteX on Verilator
 	@$(SETUP) sim elf soc verilator
 	@PYTHONPATH=$(CURDIR)/examples $(BIN)/python -m soc $(ARGS)
+
+fpga:  ## Build the soft core's system for a board, BOARD=ulx3s: bitstream, area, clock (an hour)
+	@$(SETUP) sim elf fpga soc
+	@PYTHONPATH=$(CURDIR)/examples $(BIN)/python -m soc.fpga $(call option,BOARD,board) $(ARGS)
 
 beside-streams:  ## Measure a merged kernel beside streams on SimtCores, and draw it; ARGS=--draw draws alone
 	@$(SETUP) sim dev elf report verilator cocotb

@@ -26,8 +26,8 @@ ROM_BYTES: Final = 0x8000
 CLOCK_HZ: Final = 400_000
 #: Bits a second of the simulated UART: a bit is 4 clocks.
 BAUD: Final = CLOCK_HZ // 4
-#: Clocks after which the simulated bus ends an access that nobody answers: before the bridge does.
-BUS_TIMEOUT: Final = CLOCK_HZ // 100
+#: Clocks after which the bus ends an access that nobody answers; the bridge must not give up first.
+BUS_TIMEOUT: Final = 10_000
 #: LiteX's own register whose bit 1 holds the processor in reset.
 CPU_RESET: Final = 0xF000_0000
 _CHANNELS: Final = {
@@ -150,8 +150,6 @@ class Soc(SoCCore):  # type: ignore[misc]
         0: the GPU's interrupt is cut.
     baud : int
         Bits a second of the UART.
-    bus_timeout : int
-        Clocks after which the bus ends an access that nobody answers.
     """
 
     def __init__(
@@ -165,7 +163,6 @@ class Soc(SoCCore):  # type: ignore[misc]
         rom: Sequence[int] = (0,),
         wired: Any = 1,
         baud: int = BAUD,
-        bus_timeout: int = 1_000_000,
     ) -> None:
         super().__init__(
             platform,
@@ -175,7 +172,7 @@ class Soc(SoCCore):  # type: ignore[misc]
             integrated_rom_init=list(rom),
             integrated_sram_size=0x2000,
             bus_bursting=True,
-            bus_timeout=bus_timeout,
+            bus_timeout=BUS_TIMEOUT,
             uart_name="crossover" if bridge else "serial",
             with_uartbone=bridge,
             uart_baudrate=baud,
@@ -189,7 +186,6 @@ def simulated(verilog: Path, bridge: bool = False) -> Soc:
     """Return the system, finalized, for a bench of its pins."""
     platform = SimulatedPlatform()
     wired = platform.request("irq_wired")
-    options = {"bridge": bridge, "wired": wired, "bus_timeout": BUS_TIMEOUT}
-    system = Soc(platform, _Clock(platform), CLOCK_HZ, verilog, **options)
+    system = Soc(platform, _Clock(platform), CLOCK_HZ, verilog, bridge=bridge, wired=wired)
     system.finalize()
     return system

@@ -37,7 +37,7 @@ def streams(recording):
 @pytest.mark.rule("block_dispatcher", 1)
 @pytest.mark.parametrize(
     ("text", "boot"),
-    [("tiny", 25), ("tiny,stream_bits=2", 17), ("tiny,sms=3,block_slots=5,stream_bits=1", 24)],
+    [("tiny", 17), ("tiny,stream_bits=4", 25), ("tiny,sms=3,block_slots=5,stream_bits=1", 24)],
 )
 def test_a_launch_is_taken_nine_cycles_after_the_rows_of_the_largest_memory(block, text, boot):
     config = config_of(text)

@@ -9,7 +9,7 @@ from simt_host.c_calls import Refused
 from tb.host.driver_tours import descriptor, kernel
 from warploom_host import CommandFailed
 from warploom_host.loops import Templates
-from warploom_spec import BlockStatus
+from warploom_spec import BlockStatus, preset
 from warploom_spec.host_commands import (
     STREAM_COMMANDS,
     Opcode,
@@ -22,7 +22,7 @@ from warploom_spec.host_commands import (
 #: Cycles of blocks that outlast everything else in a tour.
 LONG = 4000
 #: A stream that does not exist in `tiny`, and one that does.
-NO_STREAM, STREAM = 16, 3
+NO_STREAM, STREAM = 1 << preset("tiny").stream_bits, 3
 
 
 class Provoker:
@@ -181,7 +181,7 @@ def _content(to):
     to.launch("BLOCK_SHARED", shared=65)
     to.launch("BLOCK_BARRIERS", barriers=5)
     to.launch("TABLE_UNKNOWN", table=3)
-    to.launch("FIELD_RANGE", stream=16)
+    to.launch("FIELD_RANGE", stream=NO_STREAM)
 
 
 def _queues(to):
@@ -392,7 +392,7 @@ def _refused(core, name):
 
 def _too_large(core):
     try:
-        core.launch(0, descriptor((0,), kernel(stream=16)))
+        core.launch(0, descriptor((0,), kernel(stream=NO_STREAM)))
     except CommandFailed as error:
         return list(astuple(error.outcome))
     return None

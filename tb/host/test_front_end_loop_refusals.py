@@ -24,12 +24,12 @@ from warploom_spec.queue import QueueCode
 pytestmark = [KINDS, pytest.mark.xdist_group("front_end")]
 #: Fields of a template, and why its launch is refused: a code and its argument.
 WRONG = (
-    ({"stream": 16}, HostError.FIELD_RANGE, 5),
+    ({"stream": 8}, HostError.FIELD_RANGE, 5),
     ({"gx": (1 << 32) - 1}, HostError.FIELD_RANGE, 6),
     ({"gx": 1 << 16}, ErrorCode.GRID_RANGE, 0),
     ({"index_address": 64}, HostError.FIELD_RANGE, 9),
     ({"mode": 5}, HostError.FIELD_RANGE, 10),
-    ({"flags": 1, "wait0_stream": 16}, HostError.FIELD_RANGE, 28),
+    ({"flags": 1, "wait0_stream": 8}, HostError.FIELD_RANGE, 28),
     # There are two pairs.
     ({"flags": 4}, HostError.FIELD_RANGE, 30),
     ({"flags": 1, "wait0_stream": 5, "wait0_count": 9}, QueueCode.WAIT_AHEAD, 28),

@@ -12,8 +12,8 @@ from warploom_spec import layouts
 @pytest.mark.rule("host_registers", 3)
 @KINDS
 def test_streams_that_are_marked_go_to_the_launch_path_one_by_one_the_lowest_first(kind):
-    """Stream 9 stands at `clear_stream` until 9; 12, 3, 3 and 0 are marked meanwhile, 9 again."""
-    streams = (9, 12, 3, 3, 0, 9)
+    """Stream 5 stands at `clear_stream` until 9; 7, 3, 3 and 0 are marked meanwhile, 5 again."""
+    streams = (5, 7, 3, 3, 0, 5)
     seen = play(
         kind,
         24,
@@ -21,7 +21,7 @@ def test_streams_that_are_marked_go_to_the_launch_path_one_by_one_the_lowest_fir
         clear_stream__ready=dict.fromkeys((9, 10, 14, 15, 16), 1),
     )
     assert seen.cycles("write_refused") == []
-    taken = [(9, 9), (10, 0), (14, 3), (15, 9), (16, 12)]
+    taken = [(9, 5), (10, 0), (14, 3), (15, 5), (16, 7)]
     assert seen.transfers("clear_stream") == taken
     assert seen.cycles("clear_stream__valid") == list(range(4, 17))
     assert seen.cycles("clearing") == list(range(3, 17))

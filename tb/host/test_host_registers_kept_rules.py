@@ -257,7 +257,7 @@ def test_a_read_changes_nothing(kind):
 @KINDS
 def test_a_word_that_can_only_be_written_reads_0(kind):
     config = config_of(ODD)
-    written = {"RECORD_POP": 0xFFFFFFFF, "CLEAR_STREAM": 15, "UNIT_RESET": 7, "ORDER_SWAP": 0x2120}
+    written = {"RECORD_POP": 0xFFFFFFFF, "CLEAR_STREAM": 7, "UNIT_RESET": 7, "ORDER_SWAP": 0x2120}
     writes = {
         4 * k: wr(name, data, config=config) for k, (name, data) in enumerate(written.items())
     }

@@ -87,7 +87,7 @@ def test_what_a_core_says_of_itself(kind):
         "CONFIG_CRC": config_crc(TINY),
         "PARAMS0": 8 << 24 | 4 << 16 | 1 << 8 | 2,
         "PARAMS1": 16 << 24 | 4 << 16 | 2,
-        "PARAMS2": 4 << 24 | 1 << 16 | 20,
+        "PARAMS2": 3 << 24 | 1 << 16 | 20,
         "PARAMS3": 2 << 24 | 8 << 16 | 2 << 12 | 2 << 8 | 4,
         "SM_ENABLE0": 3,
     }
@@ -148,11 +148,11 @@ def test_first_rule_that_holds_answers_a_write(kind):
         (1, wr("ID", 0, strobes=0)),
         (1, WRITE.pack({"valid": 1, "address": 0x400, "data": 0, "strobes": 0})),
         (0, wr("CONTROL", 1, strobes=0)),
-        (0, wr("CLEAR_STREAM", 16, strobes=0)),
+        (0, wr("CLEAR_STREAM", 8, strobes=0)),
         (1, wr("RECORD_POP", 1, strobes=7)),
         (1, wr("IRQ_STATUS", 0, strobes=1)),
-        (1, wr("CLEAR_STREAM", 16)),
-        (0, wr("CLEAR_STREAM", 0xFFFFFF0F)),
+        (1, wr("CLEAR_STREAM", 8)),
+        (0, wr("CLEAR_STREAM", 0xFFFFFF07)),
         (1, wr("ORDER_SWAP", 64, config=config)),
         (1, wr("ORDER_SWAP", 64 << 8, config=config)),
         (0, wr("ORDER_SWAP", 63 << 8 | 33, config=config)),
@@ -160,7 +160,7 @@ def test_first_rule_that_holds_answers_a_write(kind):
     ]
     seen = play(kind, config=config, write=dict(enumerate(word for _, word in attempts)))
     assert seen.cycles("write_refused") == [k for k, (refused, _) in enumerate(attempts) if refused]
-    assert seen.transfers("clear_stream") == [(9, 15)]
+    assert seen.transfers("clear_stream") == [(9, 7)]
     assert seen.cycles("order_swap__valid") == [11]
     assert seen.port("order_swap__payload")[11] == layouts.order_swap(config).pack(
         {"first": 33, "second": 63}
@@ -243,11 +243,11 @@ def test_the_threshold_outlives_a_soft_reset(kind):
 @KINDS
 @pytest.mark.parametrize("bit", range(9))
 def test_a_stream_is_refused_by_every_bit_that_its_number_has_not(kind, bit):
-    """Streams have 4 bits, the register 8: 16, 32, 64 and 128 are refused, 256 is stream 0."""
+    """Streams have 3 bits, the register 8: 8, 16, 32, 64 and 128 are refused, 256 is stream 0."""
     seen = play(kind, write={2: wr("CLEAR_STREAM", 1 << bit | 1)})
-    refused = 4 <= bit < 8
+    refused = 3 <= bit < 8
     assert seen.cycles("write_refused") == ([2] if refused else [])
-    assert seen.transfers("clear_stream") == ([] if refused else [(4, (1 << bit | 1) & 0xF)])
+    assert seen.transfers("clear_stream") == ([] if refused else [(4, (1 << bit | 1) & 7)])
     assert seen.cycles("clearing") == ([] if refused else [3, 4])
 
 

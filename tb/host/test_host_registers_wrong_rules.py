@@ -126,7 +126,7 @@ WRONG = {
                 Model,
                 "_clear_streams",
                 "self._marked.add(data & 0xFF)",
-                "self._marked.add(data & 0xF)",
+                "self._marked.add(data & 7)",
             ),
         ),
         (7,),

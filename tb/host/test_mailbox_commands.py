@@ -72,14 +72,14 @@ def test_a_command_stands_two_cycles_after_its_judgement_and_its_answer_complete
     """Rules 9a and 11: d = 3, `command` in 5, answered in 6, the doorbell reads 0 from 8 on."""
     seen = play(
         box,
-        write=command(1, mask_task(opcode, 0xA005)),
+        write=command(1, mask_task(opcode, 0xA5)),
         command_answer={D + 3: code(QueueCode.PREEMPT_PENDING)},
         read=reads(1, "DOORBELL", (D + 2, D + 3, D + 4, D + 5)) | {D + 6: a_read(1, "ERROR")},
     )
     assert seen.cycles("command__valid") == [D + 2]
     assert COMMAND.unpack(seen.port("command__payload")[D + 2]) == {
         "opcode": OPCODES[opcode],
-        "mask": 0xA005,
+        "mask": 0xA5,
     }
     expected = {D + 2: 1, D + 3: 1, D + 4: 1, D + 5: 0, D + 6: QueueCode.PREEMPT_PENDING}
     assert answers(seen) == expected
@@ -87,7 +87,7 @@ def test_a_command_stands_two_cycles_after_its_judgement_and_its_answer_complete
 
 
 @pytest.mark.parametrize("opcode", OPCODES)
-@pytest.mark.parametrize("mask", [0, 1 << 16, 0x8000_0001])
+@pytest.mark.parametrize("mask", [0, 1 << 8, 0x8000_0001])
 def test_an_empty_mask_or_a_stream_that_does_not_exist_is_refused(box, opcode, mask):
     """Rule 5 (f): argument 1; complete at the end of d."""
     seen = play(box, write=command(0, mask_task(opcode, mask)), read=outcome(0, D + 1))
@@ -153,7 +153,7 @@ def test_a_launch_has_its_mode_and_its_pairs(box):
     task = launch_task(
         flags=0b0010,
         mode=4,
-        stream=9,
+        stream=5,
         wait0_stream=0xFF,
         wait0_count=5,
         wait1_stream=3,
@@ -163,17 +163,17 @@ def test_a_launch_has_its_mode_and_its_pairs(box):
     seen = play(box, 40, write=command(1, task))
     assert seen.cycles("launch__valid") == [JUDGED + 1]
     sent = LAUNCH.unpack(seen.port("launch__payload")[JUDGED + 1])
-    assert (sent["mode"], sent["stream"]) == (4, 9)
-    assert [sent[f"wait0_{name}"] for name in ("valid", "stream", "count")] == [0, 15, 5]
+    assert (sent["mode"], sent["stream"]) == (4, 5)
+    assert [sent[f"wait0_{name}"] for name in ("valid", "stream", "count")] == [0, 7, 5]
     assert [sent[f"wait1_{name}"] for name in ("valid", "stream", "count")] == [1, 3, 0xFFFE]
 
 
 WRONG = {
-    "a pair's stream": ({"flags": 1, "wait0_stream": 16}, 28),
+    "a pair's stream": ({"flags": 1, "wait0_stream": 8}, 28),
     "a pair that no launch has": ({"flags": 0b0100, "wait2_stream": 1}, 30),
     "the last pair": ({"flags": 0b1000}, 31),
     "two pairs": ({"flags": 0b1010, "wait1_stream": 128}, 29),
-    "the stream first": ({"flags": 0b1000, "stream": 16}, 5),
+    "the stream first": ({"flags": 0b1000, "stream": 8}, 5),
 }
 
 

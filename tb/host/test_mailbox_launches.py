@@ -30,7 +30,7 @@ LAUNCH = dict.fromkeys(AMOUNT_FIELDS, 0) | {
     "code": 0x1122334455667788,
     "arguments": 0x99AABBCCDDEEFF00,
     "address_space": 0x1234,
-    "stream": 9,
+    "stream": 5,
     "priority": 2,
     "quiet": 1,
     "idempotent": 0,
@@ -53,7 +53,7 @@ LAUNCH = dict.fromkeys(AMOUNT_FIELDS, 0) | {
 #: Two pairs: the first one counts, and is relative; the second one's words are there all the same.
 WAITS = {
     "wait0_valid": 1,
-    "wait0_stream": 15,
+    "wait0_stream": 7,
     "wait0_count": 0xFFFE,
     "wait0_relative": 1,
     "wait1_valid": 0,
@@ -97,7 +97,7 @@ def test_a_launch_is_sent_two_cycles_after_its_doorbell_with_every_field(box):
 
 
 TOO_LARGE = {
-    "stream": (16, 5),
+    "stream": (8, 5),
     "priority": (4, 5),
     "gx": (1 << 31, 6),
     "index_address": (64, 9),

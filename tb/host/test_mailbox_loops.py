@@ -122,7 +122,7 @@ def test_without_loops_nobody_knows_a_loop(kind):
 @pytest.mark.rule("mailbox", 8, 18)
 def test_a_ring_is_judged_and_its_launch_sent_with_what_stands_in_the_words(box):
     """The ring is at `step` in 21, commits in 22, is judged in 23; the launch goes in 24."""
-    fields = {"gx": 1 << 20, "stream": 9, "quiet": 1, "wait1_stream": 3, "wait1_count": 2}
+    fields = {"gx": 1 << 20, "stream": 5, "quiet": 1, "wait1_stream": 3, "wait1_count": 2}
     seen = run(box, step=rung(flags=0x23, **fields))
     assert seen.cycles("launch__valid") == [RING + 3]
     sent = LAUNCH.unpack(seen.port("launch__payload")[RING + 3])
@@ -220,9 +220,9 @@ def test_a_launch_that_finds_no_room_is_rung_again(box, shut_by):
 
 @pytest.mark.rule("mailbox", 5, 19)
 def test_a_launch_with_a_value_that_does_not_exist_is_refused_at_its_judgement(box):
-    """Stream 16; judged in 23. The end gives the first wrong word."""
+    """Stream 8; judged in 23. The end gives the first wrong word."""
     d = RING + 2
-    steps = rung(stream=16) | {d + 8: a_step(end=1)}
+    steps = rung(stream=8) | {d + 8: a_step(end=1)}
     seen = run(box, step=steps, read=outcome(3, d + 11))
     assert seen.cycles("launch__valid") == []
     assert told(seen) == {d + 1: {"refused": 0b10}}

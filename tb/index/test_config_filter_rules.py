@@ -1,5 +1,7 @@
 """The rules of ConfigFilter's page, each by what happens at the ports, of RTL and model alike."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,6 +18,7 @@ from warploom_golden.oracles.index_reference import warps
 from warploom_spec import Config, ErrorCode, layouts, timing
 
 TINY = CONFIGS["tiny"]
+TWO = replace(TINY, history_entries=2)
 #: Shapes of four, four and eight warps in `TINY`.
 FOUR, OTHER_FOUR, EIGHT = (8, 4, 1), (4, 8, 1), (8, 8, 1)
 A, B = index_config(TINY, 0, FOUR), index_config(TINY, 8, OTHER_FOUR)
@@ -253,7 +256,7 @@ def test_a_release_is_judged_in_the_next_cycle(block):
 def test_the_victim_is_invalid_else_least_recently_accepted(block):
     """With two entries: A, B, A again, C replaces B, A still hits, B does not."""
     words = [A, B, A, C, A, B]
-    assert hits(launch(block, TINY, words)) == [0, 0, 1, 0, 1, 0]
+    assert hits(launch(block, TWO, words), TWO) == [0, 0, 1, 0, 1, 0]
 
 
 @pytest.mark.rule("config_filter", 7)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tb.index.test_config_filter_rules import FOUR, TINY, A, B, C, D, decisions, send
+from tb.index.test_config_filter_rules import FOUR, TINY, TWO, A, B, C, D, decisions, send
 from tb.support.index_cases import CONFIGS, index_config
 from warploom.index import ConfigFilter
 from warploom_golden.index import ConfigFilter as Model
@@ -30,8 +30,8 @@ def test_needs_release_rises_three_cycles_after_the_transfer_until_two_after_the
     block, words
 ):
     """D overlaps A's region; C finds both entries read. The release in 40 lets them in."""
-    assert timing(TINY).needs_release == 3 and timing(TINY).release_seen == 2
-    seen = referenced(block, words, releases=[0])
+    assert timing(TWO).needs_release == 3 and timing(TWO).release_seen == 2
+    seen = referenced(block, words, releases=[0], config=TWO)
     assert seen.transfers("i")[-1] == (20, words[-1])
     assert seen.cycles("needs_release") == list(range(23, 42))
     assert seen.cycles("accepted")[-1] == 42

@@ -2,11 +2,12 @@
 
 import pytest
 
+from tb.support.dispatch_configs import config_of
 from tb.support.queue_pulses import queue_pulses
 from tb.support.record import made, record
 from warploom.launch.kernel_queue import KernelQueue
 from warploom_golden.launch import KernelQueue as Model
-from warploom_spec import PRESETS, layouts, queue_packets, resident_packets
+from warploom_spec import layouts, queue_packets, resident_packets
 from warploom_spec.queue import Mode
 from warploom_spec.queue_packets import QueueOpcode
 
@@ -16,7 +17,8 @@ RTL_AND_MODEL = pytest.mark.parametrize(
     [pytest.param(KernelQueue, marks=pytest.mark.thorough), Model],
     ids=["rtl", "model"],
 )
-TINY = PRESETS["tiny"]
+#: `tiny` with sixteen streams, so that a round of them takes longer than an event.
+TINY = config_of("tiny,stream_bits=4")
 #: The history entry that each decision names.
 HISTORY = 1
 #: Cycles from a configuration's transfer to its decision.

@@ -48,7 +48,7 @@ def any_launch(context):
     rng, config = context.rng, config_of(context.params["config"])
     packet = layouts.launch_descriptor(config)
     while True:
-        fields = legal_launch(rng, config, 16, huge=True)
+        fields = legal_launch(rng, config, 1 << config.stream_bits, huge=True)
         kind = rng.random()
         if kind < 0.3:
             fields = spoiled_launch(rng, config, fields)
@@ -332,7 +332,7 @@ def test_a_wrong_limit_is_found(rule, monkeypatch):
 @given(seed=st.integers(0, 1 << 32), name=st.sampled_from(("tiny", "default", "large")))
 def test_derived_fields_equal_the_reference(seed, name):
     rng, config = random.Random(seed), preset(name)
-    fields = legal_launch(rng, config, 16, huge=True)
+    fields = legal_launch(rng, config, 1 << config.stream_bits, huge=True)
     if rng.random() < 0.5:
         fields = spoiled_launch(rng, config, fields)
     result = layouts.checked_launch(config).unpack(

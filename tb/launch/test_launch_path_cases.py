@@ -19,7 +19,9 @@ RTL = pytest.param(LaunchPath, marks=pytest.mark.deep, id="rtl")
 pytestmark = pytest.mark.parametrize("kind", [RTL, pytest.param(Model, id="model")])
 
 #: SMs that hold all launches at once: sixteen streams, and as many shapes as the history has.
-ROOMY = config_of("tiny,block_slots=16,queue_depth=16,history_entries=8,reference_bits=5")
+ROOMY = config_of(
+    "tiny,block_slots=16,queue_depth=16,stream_bits=4,history_entries=8,reference_bits=5"
+)
 #: The end of the boot of `ROOMY`, about.
 BOOTED = 90
 

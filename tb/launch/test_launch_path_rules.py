@@ -125,9 +125,9 @@ def test_a_soft_reset_ends_what_runs_and_the_next_launch_is_like_the_first(kind)
     saw = script.preempt(275, 3).launch(315, 0).report(360, 0).run(kind, 390)
     assert saw.changes("kill") == {0: 0, 106: 1, 133: 0}
     answers = saw.pulses("answer", "ticket", "code", "count")
-    assert answers == {50: (1, 0, 1), 238: (0, HostError.RESET, 0), 325: (2, 0, 1)}
+    assert answers == {50: (1, 0, 1), 166: (0, HostError.RESET, 0), 325: (2, 0, 1)}
     assert saw.pulses("command_answer", "code") == {276: HostError.RESET}
-    assert saw.changes("idle") == {0: 0, 17: 1, 41: 0, 239: 1, 291: 0, 308: 1, 316: 0, 378: 1}
+    assert saw.changes("idle") == {0: 0, 17: 1, 41: 0, 167: 1, 291: 0, 308: 1, 316: 0, 378: 1}
     assert saw.offers() == {67: (0, 0, 0), 342: (0, 0, 0)}
     assert saw.records("ticket", "fate", "code") == {143: (1, *ABORTED), 377: (2, *FINISHED)}
     assert saw.changes("records") == {0: 0, 145: 1, 379: 2}

@@ -9,15 +9,15 @@ from warploom_spec import PRESETS, preset, queue_packets
 
 #: Bits of each packet: (tiny, default, large).
 PACKET_BITS = {
-    "queued_launch": (392, 589, 592),
-    "queue_launch": (416, 683, 686),
+    "queued_launch": (389, 589, 592),
+    "queue_launch": (413, 683, 686),
     "queue_answer": (73, 73, 73),
-    "queue_command": (19, 19, 19),
+    "queue_command": (11, 19, 19),
     "queue_code": (9, 9, 9),
-    "queue_stream": (5, 5, 5),
+    "queue_stream": (4, 5, 5),
     "launch_abort": (32, 32, 32),
     "final_record": (250, 250, 250),
-    "timeline_step": (37, 37, 37),
+    "timeline_step": (36, 37, 37),
 }
 
 
@@ -35,7 +35,7 @@ def test_without_waits_a_launch_has_no_pairs():
     none, four = (replace(preset("tiny"), launch_waits=count, loop_templates=0) for count in (0, 4))
     names = [field.name for field in queue_packets.queue_launch(none).fields]
     assert not [name for name in names if name.startswith("wait")]
-    assert queue_packets.queue_launch(four).bits == 411 + 2 * 21
+    assert queue_packets.queue_launch(four).bits == 408 + 2 * 20
 
 
 def test_the_words_of_a_record_are_the_pages():

@@ -36,7 +36,7 @@ DEFAULT = PRESETS["default"]
 
 #: What each preset has.
 PRESET_TABLE = {
-    "tiny": (2, 8, 4, 16, 32, 64, 4, 256, (16, 8, 8), 2, 64, 1),
+    "tiny": (2, 8, 4, 16, 32, 64, 4, 256, (16, 8, 8), 4, 64, 1),
     "default": (8, 32, 32, 64, 256, 1824, 32, 1024, (31, 16, 16), 8, 512, 4),
     "large": (132, 32, 32, 64, 256, 1824, 32, 1024, (31, 16, 16), 8, 4096, 4),
 }
@@ -57,8 +57,8 @@ PRESET_FIELDS = (
 
 #: Bits of each packet: (tiny, default, large).
 PACKET_BITS = {
-    "launch_descriptor": (344, 539, 542),
-    "checked_launch": (367, 632, 635),
+    "launch_descriptor": (343, 539, 542),
+    "checked_launch": (366, 632, 635),
     "launch_words": (351, 610, 610),
     "block_index": (32, 63, 63),
     "grid_walk": (64, 126, 126),
@@ -66,7 +66,7 @@ PACKET_BITS = {
     "block_report": (4, 7, 7),
     "error_record": (25, 25, 25),
     "index_config": (41, 44, 47),
-    "index_decision": (2, 4, 4),
+    "index_decision": (3, 4, 4),
     "index_lanes": (155, 566, 569),
     "packed_warp": (155, 566, 569),
     "index_region": (13, 16, 19),
@@ -93,7 +93,7 @@ def packets(config: Config) -> dict[str, Packet]:
 def test_presets_are_spec_0s_table(name: str) -> None:
     config = preset(name)
     assert tuple(getattr(config, field) for field in PRESET_FIELDS) == PRESET_TABLE[name]
-    assert (config.stream_bits, config.priority_bits) == (4, 2)
+    assert (config.stream_bits, config.priority_bits) == (3 if name == "tiny" else 4, 2)
     assert config.task_bits == (6 if name == "large" else 4)
 
 
@@ -107,7 +107,8 @@ def test_ports_have_the_bits_of_spec_0s_table(name: str) -> None:
     block, widths, warps = 11 + 11 + 7, 4 + 4 + 3, 6
     threads, mask, registers = (9, 8, 6) if name == "tiny" else (11, 32, 9)
     shared, barriers = (7, 3) if name == "tiny" else (11, 6)
-    order = 4 + 2 + 1 + 2 + 3  # stream, priority, idempotent, mode, table
+    stream = 3 if name == "tiny" else 4
+    order = stream + 2 + 1 + 2 + 3  # stream, priority, idempotent, mode, table
     slot = 2 if name == "tiny" else 5
     descriptor = kernel + (31 + 16 + 16) + block + address + (9 + 11 + 6) + order
     assert layouts.launch_descriptor(config).bits == descriptor
@@ -115,7 +116,8 @@ def test_ports_have_the_bits_of_spec_0s_table(name: str) -> None:
     assert layouts.launch_words(config).bits == 32 + kernel + grid + block_words
     entry = 4 if name == "tiny" else 6
     warp_count = 5 if name == "tiny" else 7
-    assert resident_block(config).bits == 4 + slot + grid + 32 + address + entry + warp_count
+    place = stream + slot + grid + 32
+    assert resident_block(config).bits == place + address + entry + warp_count
 
 
 @pytest.mark.parametrize("name", PRESETS)
@@ -236,7 +238,7 @@ TIMINGS = {
 BOOT = {"tiny": 4, "default": 32, "large": 32}
 LOOP_WORDS = {"tiny": 16, "default": 22, "large": 22}
 LOOP_SWEEP = {"tiny": 2, "default": 16, "large": 16}
-RESIDENT_BOOT = {"tiny": 25, "default": 265, "large": 4233}
+RESIDENT_BOOT = {"tiny": 17, "default": 265, "large": 4233}
 #: BlockDispatcher's, flat and in groups.
 FLAT = {
     "resident_first_offer": 9,

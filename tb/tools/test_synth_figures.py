@@ -67,7 +67,7 @@ class Widths:
         self.grid = 16 + 8 + 8 if small else 31 + 16 + 16
         self.address = {"tiny": 6, "default": 9, "large": 12}[config]
         self.slot = 2 if small else 5
-        self.entries, self.entry = (2, 1) if small else (8, 3)
+        self.entries, self.entry = (4, 2) if small else (8, 3)
         self.task = 6 if config == "large" else 4
         self.kernel = 64 + 64 + 16 + 64 * (1 if small else 4)
         # registers, shared, barriers of one block: up to 32, 64, 4 or 256, 1,824, 32

@@ -37,20 +37,20 @@ module bench;
 
   // The SMs: each takes a block in its offer's cycle, runs its blocks one after the other for 24 or
   // 16 cycles each, and reports them: OK, or KILLED (2) while `kill` has the bit of their stream.
-  wire [84:0] block;  // [3:0] stream, [5:4] slot, [21:6] position in x: the head of front_end.v
-  wire [15:0] kill; wire [4*SMS-1:0] report; wire [SMS-1:0] offer, report_valid, report_ready;
+  wire [83:0] block;  // [2:0] stream, [4:3] slot, [20:5] position in x: the head of front_end.v
+  wire [7:0] kill; wire [4*SMS-1:0] report; wire [SMS-1:0] offer, report_valid, report_ready;
   genvar n;
   generate for (n = 0; n < SMS; n = n + 1) begin : sm
-    reg [5:0] held [0:3]; reg [1:0] first = 0, next = 0;  // slots and streams, in order
+    reg [4:0] held [0:3]; reg [1:0] first = 0, next = 0;  // slots and streams, in order
     reg [2:0] count = 0; reg [4:0] left = 23 - 8 * n;  // blocks; cycles of the first one
-    wire killed = left != 0 & kill[held[first][3:0]], taken = report_valid[n] & report_ready[n];
+    wire killed = left != 0 & kill[held[first][2:0]], taken = report_valid[n] & report_ready[n];
     assign report_valid[n] = count != 0 & (left == 0 | killed);
-    assign report[4*n +: 4] = {killed, 1'b0, held[first][5:4]};
+    assign report[4*n +: 4] = {killed, 1'b0, held[first][4:3]};
     always @(posedge clk) begin
-      if (offer[n]) held[next] <= block[5:0];
+      if (offer[n]) held[next] <= block[4:0];
       next <= next + offer[n]; first <= first + taken; count <= count + offer[n] - taken;
       if (taken) left <= 23 - 8 * n; else if (count != 0 & !report_valid[n]) left <= left - 1;
-      if (offer[n]) $display("%0d: SM %0d takes block %0d", cycle, n, block[21:6]);
+      if (offer[n]) $display("%0d: SM %0d takes block %0d", cycle, n, block[20:5]);
       if (taken) $display("%0d: SM %0d reports a block", cycle, n);
     end
   end endgenerate

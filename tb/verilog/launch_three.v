@@ -14,14 +14,14 @@
 `timescale 1ns / 1ps
 
 `ifdef LAUNCH_PATH
-  `define BITS 387
+  `define BITS 389
   // 3 x 1 x 1 blocks of 8 x 1 x 1 threads.
-  `define LAUNCH 387'd3 << 208 | 387'd1 << 239 | 387'd1 << 255 | 387'd8 << 271 | 387'd1 << 282 \
-    | 387'd1 << 293
+  `define LAUNCH 389'd3 << 208 | 389'd1 << 239 | 389'd1 << 255 | 389'd8 << 271 | 389'd1 << 282 \
+    | 389'd1 << 293
 `else
-  `define BITS 70
+  `define BITS 69
   // Stream 0; one warp a block; 3 x 1 x 1 blocks.
-  `define LAUNCH 70'd1 << 7 | 70'd3 << 28 | 70'd1 << 44 | 70'd1 << 52
+  `define LAUNCH 69'd1 << 6 | 69'd3 << 27 | 69'd1 << 43 | 69'd1 << 51
 `endif
 
 module bench;
@@ -43,7 +43,7 @@ module bench;
 `endif
   wire ready;
   wire [1:0] offer;
-  wire [84:0] block;
+  wire [83:0] block;
   reg [1:0] reported = 0;
   reg [3:0] report = 0;
 
@@ -54,18 +54,18 @@ module bench;
   wire sends = valid & room[0];
   warploom_launch_path dut (
     .record(record), .pop(1'd0), .room(room), .tables(4'd0), .launch_timeout(32'd0),
-    .clear_stream__payload(4'd0), .clear_stream__valid(1'd0), .command__payload(18'd0),
+    .clear_stream__payload(3'd0), .clear_stream__valid(1'd0), .command__payload(10'd0),
     .command__valid(1'd0), .soft_reset_active(1'd0),
     .read__payload(18'd0), .read__valid(1'd0), .data__ready(1'd1),
     .answer(answer), .abort__payload(32'd0), .abort__valid(1'd0),
     .launch__payload(launch), .launch__valid(sends), .launch__ready(ready),
 `else
-  wire [14:0] ended;
+  wire [13:0] ended;
   wire ended_valid;
   wire sends = valid;
   warploom_block_dispatcher dut (
-    .ended__payload(ended), .ended__valid(ended_valid), .ended__ready(1'd1), .stop(16'd0),
-    .hold(16'd0), .clock(32'd0),
+    .ended__payload(ended), .ended__valid(ended_valid), .ended__ready(1'd1), .stop(8'd0),
+    .hold(8'd0), .clock(32'd0),
     .start__payload(launch), .start__valid(sends), .start__ready(ready),
 `endif
     .clk(clk), .rst(rst), .enable(enable), .restart(1'd0), .offer(offer), .block(block),
@@ -87,9 +87,9 @@ module bench;
     if (sends & ready) valid <= 0;
     // Offers are so far apart that each report is taken at once.
     reported <= offer;
-    report <= {2'd0, block[5:4]};
+    report <= {2'd0, block[4:3]};
     for (sm = 0; sm < 2; sm = sm + 1)
-      if (offer[sm]) $display("SM %0d block %0d", sm, block[21:6]);
+      if (offer[sm]) $display("SM %0d block %0d", sm, block[20:5]);
 `ifdef LAUNCH_PATH
     if (answer[0]) $display("ticket %0d code %0d", answer[32:1], answer[40:33]);
     if (record[0] & record[4:2] == 0) ticket <= record[36:5];
@@ -100,7 +100,7 @@ module bench;
     end
 `else
     if (ended_valid) begin
-      $display("ended stream %0d fate %0d code %0d", ended[3:0], ended[6:4], ended[14:7]);
+      $display("ended stream %0d fate %0d code %0d", ended[2:0], ended[5:3], ended[13:6]);
       $finish(0);
     end
 `endif

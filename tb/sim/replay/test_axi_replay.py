@@ -58,7 +58,7 @@ def test_a_full_queue_is_rung_again_and_the_cost_is_told(crowded_replay: SharedR
 @pytest.mark.thorough
 def test_streams_wait_for_each_other_and_have_priorities(tmp_path: Path, seed: int) -> None:
     """Pairs in the launch's words, and what the host itself holds; the same launches as without."""
-    trace = write(tmp_path, waiting_document(random.Random(seed), 40, 9))
+    trace = write(tmp_path, waiting_document(random.Random(seed), 40, 8))
     job = prepare(ReplayRequest(traces=(trace,), config="tiny"))
     assert any(job.waits.held) and any(len(own) == 2 for own in job.waits.pairs)
     options = ("--priority", "0=3", "--priority", "4=1")

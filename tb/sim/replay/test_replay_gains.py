@@ -86,7 +86,7 @@ WAITING: tuple[dict[str, Any], ...] = (
 @pytest.mark.thorough
 def test_as_it_is_a_gain_has_the_cycles_of_the_replay(tmp_path: Path, seed: int) -> None:
     """With event waits, kept or ignored, and with priorities and kills."""
-    trace = write(tmp_path, waiting_document(random.Random(seed), 24, 9))
+    trace = write(tmp_path, waiting_document(random.Random(seed), 24, 8))
     found = []
     for options in WAITING:
         for sharing in ({}, {"contention": "sharing", "knee": 3}):

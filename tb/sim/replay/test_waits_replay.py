@@ -24,12 +24,12 @@ ICARUS = ("--sim", "icarus", "--config", "tiny")
 
 @pytest.fixture
 def waiting(tmp_path: Path, seed: int) -> Path:
-    """Return a trace of nine streams with waits, some launches with more than two pairs."""
-    return write(tmp_path, waiting_document(random.Random(seed), 40, 9))
+    """Return a trace of eight streams with waits, some launches with more than two pairs."""
+    return write(tmp_path, waiting_document(random.Random(seed), 40, 8))
 
 
 @pytest.mark.thorough
-def test_nine_streams_wait_for_each_other(tmp_path: Path, waiting: Path) -> None:
+def test_eight_streams_wait_for_each_other(tmp_path: Path, waiting: Path) -> None:
     """Pairs, and what the source holds, with priorities and kills: RTL and model agree."""
     job = prepare(ReplayRequest(traces=(waiting,), config="tiny"))
     assert job.waits is not None
@@ -114,7 +114,7 @@ def test_a_wait_that_the_rtl_does_not_keep_is_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     choose(monkeypatch, "one_pair")
-    trace = write(tmp_path, waiting_document(random.Random(1), 40, 9))
+    trace = write(tmp_path, waiting_document(random.Random(1), 40, 8))
     result, figures = sim(tmp_path, trace, *ICARUS)
     assert result.exit_code == 1
     assert figures["verdict"] == "different"
@@ -128,14 +128,14 @@ def test_more_streams_than_there_are_are_refused(tmp_path: Path) -> None:
     trace = write(tmp_path, waiting_document(random.Random(1), 40, 17))
     result, _ = sim(tmp_path, trace, *ICARUS)
     assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
-    assert "17 streams; legal: up to 16 (choose --set stream_bits=5)" in result.stderr
+    assert "17 streams; legal: up to 8 (choose --set stream_bits=5)" in result.stderr
 
 
 def test_more_streams_than_any_configuration_has_are_refused(tmp_path: Path) -> None:
     trace = write(tmp_path, waiting_document(random.Random(1), 40, 33))
     result, _ = sim(tmp_path, trace, *ICARUS)
     assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
-    assert "33 streams; legal: up to 16 (no configuration has more than 32)" in result.stderr
+    assert "33 streams; legal: up to 8 (no configuration has more than 32)" in result.stderr
 
 
 def test_the_model_keeps_all_waits_of_traces_with_refused_launches(

@@ -8,7 +8,7 @@ import re
 import shutil
 import subprocess
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Final
@@ -133,7 +133,7 @@ def synthesise(top: str, verilog: str, folder: Path) -> Counter[str]:
     """
     (folder / "block.v").write_text(move_rows(verilog, folder))
     run_yosys("block", _BLOCK.format(top=top), folder)
-    return _cells(folder / "block.json")
+    return cells_of(folder / "block.json")
 
 
 def cells_by_name(folder: Path) -> list[tuple[str, str]]:
@@ -164,7 +164,7 @@ def wrap(ports: tuple[Port, ...], folder: Path, crowded: bool = False) -> Counte
     clocked = re.search(r"^  wire .*input \d+ \\clk$", netlist, re.MULTILINE) is not None
     (folder / "wrap.v").write_text(wrapper(ports, clocked, crowded))
     run_yosys("wrap", _WRAP, folder)
-    block, joined = _cells(folder / "block.json"), _cells(folder / "joined.json")
+    block, joined = cells_of(folder / "block.json"), cells_of(folder / "joined.json")
     own = Counter({name: joined[name] - block[name] for name in {*block, *joined}})
     _check_wrapped(block, folder)
     return +own
@@ -310,25 +310,34 @@ def place(
     """
     report = report_file(folder, seed, placer)
     unfinished, sdf = (folder / f"{report.stem}.{os.getpid()}{end}" for end in ("", ".sdf"))
-    command = [
-        placer.command,
+    options = [
         *_place_options(device, crowded),
         "--seed",
         str(seed),
-        "--quiet",
         "--report",
         unfinished.name,
         "--log",
         f"{report.stem}.log",
         *(("--sdf", sdf.name) if delays else ()),
     ]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
-    if done.returncode:
-        why = done.stderr[-1500:] or f"exit code {done.returncode}, and it said nothing"
-        raise ProgramError(f"nextpnr failed in {folder}:\n{why}")
+    run_tool("nextpnr", [placer.command, "--quiet", *options], folder)
     if delays:
         _compress(sdf, delays_file(folder, seed, placer))
     unfinished.replace(report)
+
+
+def run_tool(name: str, command: Sequence[str], folder: Path) -> None:
+    """Run a program of the flow in a folder.
+
+    Raises
+    ------
+    ProgramError
+        If it fails; with its last lines.
+    """
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    if done.returncode:
+        why = done.stderr[-1500:] or f"exit code {done.returncode}, and it said nothing"
+        raise ProgramError(f"{name} failed in {folder}:\n{why}")
 
 
 def _compress(file: Path, to: Path) -> None:
@@ -345,7 +354,7 @@ def rate(report: dict[str, Any]) -> float:
     return round(min(float(clock["achieved"]) for clock in report["fmax"].values()), 1)
 
 
-def _cells(path: Path) -> Counter[str]:
+def cells_of(path: Path) -> Counter[str]:
     """Read the cells of ``stat -json``, which Yosys precedes with its own lines."""
     text = path.read_text()
     counted = json.loads(text[text.index("{") :])["design"]["num_cells_by_type"]

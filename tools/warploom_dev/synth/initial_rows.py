@@ -8,8 +8,10 @@ from typing import Final
 #: A memory with more rows has their first values in a file. Yosys makes a cell of each row that the
 #: Verilog itself gives a value, and takes hours over a hundred thousand of them.
 MOST_ROWS: Final = 2048
-_ROWS: Final = re.compile(r"^ *initial begin\n((?:.*\] = \d+'h[0-9a-f]+;\n)+) *end\n", re.MULTILINE)
-_ROW: Final = re.compile(r" *(\S+ ?)\[(\d+)\] = \d+'h([0-9a-f]+);")
+_ROWS: Final = re.compile(
+    r"^ *initial begin\n((?:.*\] = \d+'[hd][0-9a-f]+;\n)+) *end\n", re.MULTILINE
+)
+_ROW: Final = re.compile(r" *(\S+ ?)\[(\d+)\] = \d+'([hd][0-9a-f]+);")
 
 
 def move_rows(verilog: str, folder: Path, most: int = MOST_ROWS) -> str:
@@ -32,7 +34,12 @@ def move_rows(verilog: str, folder: Path, most: int = MOST_ROWS) -> str:
         if len(numbers) <= most or len(set(names)) > 1 or not whole:
             return found[0]
         file = f"rows{next(files)}.hex"
-        (folder / file).write_text("".join(f"{value}\n" for value in values))
+        (folder / file).write_text("".join(f"{_hexadecimal(value)}\n" for value in values))
         return f'  initial $readmemh("{file}", {names[0]});\n'
 
     return _ROWS.sub(moved, verilog)
+
+
+def _hexadecimal(literal: str) -> str:
+    """Return the digits of a value; Yosys writes 32 bits as a decimal number."""
+    return literal[1:] if literal[0] == "h" else f"{int(literal[1:]):x}"

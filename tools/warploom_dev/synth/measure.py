@@ -220,10 +220,23 @@ def with_rates(
     return replace(area, fmax_mhz=middle, fmax_each=tuple(rates), seeds=seeds, placed_by=placed_by)
 
 
+def area_of(cells: Counter[str]) -> dict[str, int]:
+    """Return an area as rows have it, from cells by type."""
+    return {
+        "lut4": cells["LUT4"],
+        "ccu2c": cells["CCU2C"],
+        "dpr16x4": cells["TRELLIS_DPR16X4"],
+        "lut4eq": sum(cells[name] * weight for name, weight in LUT4_WEIGHTS.items()),
+        "ff": cells["TRELLIS_FF"],
+        "ebr": sum(cells[name] for name in _EBR),
+        "dsp": sum(cells[name] for name in _DSP),
+    }
+
+
 def row(target: Target, source: Source, cells: Counter[str], recipe_hash: str) -> Row:
     """Make a row of an area; refuse cells that must not be there."""
-    ebr, dsp = (sum(cells[name] for name in names) for names in (_EBR, _DSP))
-    if dsp and target.block not in MULTIPLYING:
+    area: dict[str, Any] = area_of(cells)
+    if (dsp := area["dsp"]) and target.block not in MULTIPLYING:
         raise WarploomError(f"{target.name} holds {dsp} DSP; legal: {', '.join(MULTIPLYING)}")
     return Row(
         block=target.block,
@@ -231,13 +244,7 @@ def row(target: Target, source: Source, cells: Counter[str], recipe_hash: str) -
         policy=target.policy,
         reclaim=target.reclaim,
         device=target.device,
-        lut4=cells["LUT4"],
-        ccu2c=cells["CCU2C"],
-        dpr16x4=cells["TRELLIS_DPR16X4"],
-        lut4eq=sum(cells[name] * weight for name, weight in LUT4_WEIGHTS.items()),
-        ff=cells["TRELLIS_FF"],
-        ebr=ebr,
-        dsp=dsp,
+        **area,
         fmax_mhz=None,
         fmax_each=(),
         seeds=(),

@@ -113,6 +113,13 @@ PROPERTY_RULES: Final[dict[str, dict[str, tuple[int, ...]]]] = {
         "launch_check.grid": (3,),
         "launch_check.o_held": (1,),
     },
+    "loop_expander": {
+        "loop_expander.unwritten": (2, 13),
+        "loop_expander.once": (9, 12, 18),
+        "loop_expander.whole": (8, 12, 18),
+        "loop_expander.stops": (8, 10, 17),
+        "loop_expander.launches": (14, 16, 17),
+    },
     "mailbox": {
         "mailbox.served": (7, 8, 9),
         "mailbox.run_idle": (1,),
