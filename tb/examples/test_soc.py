@@ -9,7 +9,9 @@ import pytest
 from simt_host import read_kernel
 from soc import __main__ as command
 from soc import firmware
+from soc.gpu_verilog import CONFIG
 from warploom_spec import WarploomError
+from warploom_spec.host_registers import config_crc
 
 #: The kernel's sum, and a difference in its place.
 ADD, SUB = (word.to_bytes(4, "little") for word in (0x00C68733, 0x40C68733))
@@ -63,6 +65,15 @@ def test_files_of_ones_own_need_a_compiler(tmp_path: Path, monkeypatch: pytest.M
     with pytest.raises(WarploomError, match="riscv64-unknown-elf-gcc is not installed"):
         firmware.image({}, tmp_path, main=tmp_path / "main.c")
     assert firmware.image({}, tmp_path) == firmware.COMMITTED.read_bytes()
+
+
+def test_the_committed_program_is_of_the_core_s_configuration() -> None:
+    """Its instructions make the CONFIG_CRC that the driver compares: LUI and ADDI."""
+    crc = config_crc(CONFIG)
+    words = firmware.words_of(firmware.COMMITTED.read_bytes())
+    high, low = (crc + 0x800 >> 12) & 0xFFFFF, crc & 0xFFF
+    assert any(word & 0x7F == 0x37 and word >> 12 == high for word in words)
+    assert any(word & 0x707F == 0x13 and word >> 20 == low for word in words)
 
 
 @pytest.mark.deep
