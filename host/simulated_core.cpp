@@ -1,4 +1,4 @@
-// The simulated core as a library: FrontEnd of `tiny` in Verilator, with two SMs, behind the accesses
+// The simulated core as a library: FrontEnd of `tiny` in Verilator, with its SMs, behind the accesses
 // that a driver needs. docs/host/drivers.md has the commands, and programs in C and Python.
 //
 // An access takes the cycles that it takes over AXI4-Lite; between accesses no time goes by. A block
@@ -9,6 +9,10 @@
 #include <cstdlib>
 
 #include "Vcore.h"
+#include "warploom_sm.h"
+
+// Lowest bit and width of a field: warploom_sm.h has them for the core's configuration.
+#define FIELD(name) WARPLOOM_##name##_LOW, WARPLOOM_##name##_BITS
 
 // As a driver wants them: 0, or another number if the core refused the access.
 extern "C" int simulated_read32(void *context, uint32_t address, uint32_t *value);
@@ -18,8 +22,9 @@ extern "C" int simulated_wait_irq(void *context);
 
 namespace {
 
-// Width of a report, and places of the packets' fields below: the head of front_end.v.
-constexpr unsigned SMS = 2, SLOTS = 4, REPORT = 4, OK = 0, KILLED = 2;
+constexpr unsigned SMS = WARPLOOM_SM_SMS, SLOTS = WARPLOOM_SM_BLOCK_SLOTS;
+constexpr unsigned REPORT = WARPLOOM_BLOCK_REPORT_BITS;
+static_assert(SMS * REPORT <= 64, "the reports of all SMs are one number here");
 
 struct Block {
     bool runs;
@@ -54,7 +59,7 @@ void show(unsigned sm, const Block &block, const char *what)
 void report(unsigned sm)
 {
     core.report_valid &= ~(1u << sm);
-    core.report &= ~(15u << REPORT * sm);
+    core.report &= ~(((UINT64_C(1) << REPORT) - 1) << REPORT * sm);
     for (unsigned slot = 0; slot < SLOTS; slot++) {
         Block &block = held[sm][slot];
         bool ended = now >= block.due, killed = core.kill >> block.stream & 1;
@@ -62,7 +67,10 @@ void report(unsigned sm)
         show(sm, block, ended ? "ends" : "kills");
         block.runs = false;
         core.report_valid |= 1u << sm;
-        core.report |= (slot | (ended ? OK : KILLED) << 2) << REPORT * sm;
+        uint64_t status = ended ? WARPLOOM_STATUS_OK : WARPLOOM_STATUS_KILLED;
+        core.report |= (uint64_t(slot) << WARPLOOM_BLOCK_REPORT_SLOT_LOW |
+                        status << WARPLOOM_BLOCK_REPORT_STATUS_LOW)
+                       << REPORT * sm;
         return;
     }
 }
@@ -77,9 +85,12 @@ void begin_cycle()
     for (unsigned sm = 0; sm < SMS; sm++) {
         if (!(standing >> sm & 1)) report(sm);
         if (!(core.offer >> sm & 1)) continue;
-        Block &block = held[sm][bits(core.block, 4, 2)];
-        block = {true, bits(core.block, 0, 4), bits(core.block, 6, 16), bits(core.words, 0, 32),
-                 now + 1 + bits(core.words, 32, 32)};
+        Block &block = held[sm][bits(core.block, FIELD(RESIDENT_BLOCK_SLOT))];
+        // Of a code its low 32 bits.
+        block = {true, bits(core.block, FIELD(RESIDENT_BLOCK_STREAM)),
+                 bits(core.block, FIELD(RESIDENT_BLOCK_BX)),
+                 bits(core.words, FIELD(LAUNCH_WORDS_TICKET)),
+                 now + 1 + bits(core.words, WARPLOOM_LAUNCH_WORDS_CODE_LOW, 32)};
         show(sm, block, "takes");
     }
     standing = core.report_valid & ~core.report_ready;

@@ -7,6 +7,7 @@ from tb.host import test_mailbox_pace as pace
 from tb.host.test_mailbox import ODD, case
 from tb.support.planted import Change, plant
 from tb.support.record import made
+from warploom.host._errors import Errors
 from warploom.host._launch_answers import LaunchAnswers
 from warploom.host._launch_turns import LaunchTurns
 from warploom.host._verdict import Verdict
@@ -14,6 +15,13 @@ from warploom.host.mailbox import Mailbox
 from warploom_sim.cosim.lockstep import LockstepError, run
 
 WRONG = {
+    "a doorbell that is refused takes no read": Change(
+        Mailbox, "elaborate", "(m, asks, rung,", "(m, rung.any(), rung,"
+    ),
+    "two answers explain one command": Change(Errors, "_latest", "(held & stays)", "held"),
+    "a reset's ERROR is that of the answer before it": Change(
+        Errors, "elaborate", '"is_reset", self.interrupted', '"is_reset", self.interrupted & 0'
+    ),
     "an empty mask is sent": Change(Verdict, "_wrong_mask", "~words.mask.any() | ", ""),
     "a stream that does not exist is sent": Change(
         Verdict, "_wrong_mask", "(above.any() if len(above) else 0)", "0"

@@ -121,8 +121,14 @@ WRONG = {
             Change(
                 Mailbox,
                 "_keep_outcomes",
-                "outcome.clear.eq(rings[k])",
-                "outcome.clear.eq(rings[k] | (self.unit_reset[k] if k < config.units else 0))",
+                "outcome.clear.eq(rings[k] | ",
+                "outcome.clear.eq((self.unit_reset[k] if k < config.units else 0) | rings[k] | ",
+            ),
+            Change(
+                Mailbox,
+                "_keep_outcomes",
+                'before(m, "rung_before", rings)',
+                'before(m, "rung_before", rings | self.unit_reset)',
             ),
             Change(
                 Model,

@@ -10,7 +10,6 @@ from tb.support.record import made
 from warploom.host import mailbox
 from warploom.host._launch_side import LaunchSide
 from warploom.host._loop_side import LoopSide
-from warploom.host._outcome import Outcome
 from warploom.host._verdict import Verdict
 from warploom.host.mailbox import Mailbox
 from warploom_sim.cosim.lockstep import LockstepError, run
@@ -56,16 +55,16 @@ WRONG = {
         by_hand.test_a_launch_with_a_value_that_does_not_exist_is_refused_at_its_judgement,
     ),
     "a refusal is not kept for ERROR": (
-        Change(Mailbox, "elaborate", "completes | loop.refuses", "completes"),
+        Change(mailbox, "explain_verdict", "completes | loop.refuses", "completes"),
         by_hand.test_a_launch_with_a_value_that_does_not_exist_is_refused_at_its_judgement,
     ),
     "an end says nothing of its own": (
-        Change(Mailbox, "elaborate", "loop.ends & data_of_end", "loop.ends & 0"),
+        Change(mailbox, "explain_verdict", "loop.over & explains", "loop.over & 0"),
         by_hand.test_an_end_completes_the_section_two_cycles_later_with_what_was_kept,
         ({"ticket": 78, "count": 10}, 59 | 3 << 16, 59 | 3 << 16),
     ),
     "an end without data clears what was kept": (
-        Change(Mailbox, "elaborate", "loop.ends & data_of_end", "loop.ends"),
+        Change(mailbox, "explain_verdict", "loop.over & explains", "loop.over"),
         by_hand.test_an_end_completes_the_section_two_cycles_later_with_what_was_kept,
         (REFUSED, 0, HostError.FIELD_RANGE | 4 << 16),
     ),
@@ -84,7 +83,7 @@ WRONG = {
         by_hand.test_a_loops_launch_that_was_sent_is_answered_before_its_section_is_reset,
     ),
     "ERROR is shown while the loop runs": (
-        Change(Outcome, "_explain", "if self._can_loop else", "if False else"),
+        Change(Mailbox, "_shown", "doorbell[first:]", "C(0, 8)"),
         None,
     ),
     "a section loops on behind its end": (

@@ -11,6 +11,7 @@ from tb.host import test_mailbox_rules as task_rules
 from tb.host.test_mailbox_rules import TINY
 from tb.support.planted import Change
 from tb.support.wrong_rules import WrongRule, demand_found
+from warploom.host import mailbox
 from warploom.host._launch_answers import LaunchAnswers
 from warploom.host._outcome import Outcome
 from warploom.host._verdict import Verdict
@@ -41,7 +42,10 @@ WRONG = {
         boxed(rules.test_the_answer_to_a_launch_is_seen_from_the_second_cycle_on),
         (
             Change(
-                Mailbox, "_explain_answers", "launched), code, argument", "launched), code, C(0)"
+                mailbox,
+                "explain_answers",
+                "launched), code, argument",
+                "launched), code, argument & 0",
             ),
             Change(LaunchSide, "take_answers", ' | launch["argument"] << 16', ""),
         ),
@@ -93,8 +97,8 @@ WRONG = {
             Change(
                 Mailbox,
                 "_launch_side",
-                "ringing.eq(rings.any())",
-                "ringing.eq(rings.any() & ~self.soft_reset_active)",
+                "side.ringing.eq(rings.any())",
+                "side.ringing.eq(rings.any() & ~self.soft_reset_active)",
             ),
             Change(
                 Mailbox,
@@ -150,8 +154,8 @@ WRONG = {
             Change(
                 Mailbox,
                 "_keep_outcomes",
-                "self.done[k].valid & ~closed",
-                "self.done[k].valid",
+                "Cat(done.valid & ~closed for",
+                "Cat(done.valid for",
             ),
             Change(Model, "_take_unit_answers", "if not closed:", "if True:"),
         ),

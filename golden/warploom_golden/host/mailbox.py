@@ -159,7 +159,7 @@ class Mailbox:
         rung = self._rung(write) if performs else self._rung_by_step()
         if self._launches:
             self._path.take_answers(inputs)
-            leaver = self._path.advance(inputs, closed, rung)
+            leaver = self._path.advance(inputs, closed, self._asked(write))
             if leaver is not None:
                 self._sections[leaver].awaits = True
         judged, self._judged, self._running = self._judged, None, None
@@ -263,6 +263,14 @@ class Mailbox:
         return self._words[offset].name in LOOP_WORDS and self._sections[section].shows_loop
 
     # Loops
+
+    def _asked(self, write: Mapping[str, int]) -> int | None:
+        """Rule 8a: return the section whose doorbell is asked for in this cycle, refused or not."""
+        if write["valid"]:
+            asks = write["strobes"] == ALL_STROBES and write["data"] == 1
+            return self._rung(write) if asks else None
+        step = None if self._loops is None else self._loops.commits(shut=False)
+        return self._loops.section(step) if self._loops and step and step["ring"] else None
 
     def _rung_by_step(self) -> int | None:
         """Rule 18: return the section whose ring commits in this cycle."""

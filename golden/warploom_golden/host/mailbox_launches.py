@@ -110,8 +110,8 @@ class LaunchSide:
             self._commands.add(section, packet)
         return True
 
-    def advance(self, inputs: Mapping[str, int], closed: bool, rung: int | None) -> int | None:
-        """Advance all but what `hand_on` adds: call it first; ``rung``: a doorbell of this cycle.
+    def advance(self, inputs: Mapping[str, int], closed: bool, asked: int | None) -> int | None:
+        """Advance all but what `hand_on` adds: call it first; ``asked``: whose task is read first.
 
         Returns
         -------
@@ -122,7 +122,7 @@ class LaunchSide:
         self._commands.advance(inputs["command__ready"])
         leaver = self._leaver(inputs, closed)
         refusal = None if leaver is None else self._refusal(inputs)
-        self._was_read = self._reads(rung)
+        self._was_read = self._reads(asked)
         if leaver is not None:
             self._waiting.popleft()
             if refusal is None:
@@ -158,10 +158,10 @@ class LaunchSide:
             if answer["valid"]:
                 self._due.append((queue.sections.popleft(), {"ERROR": answer["code"]}))
 
-    def _reads(self, rung: int | None) -> int:
+    def _reads(self, asked: int | None) -> int:
         """Rule 8a: return the section whose task register is read in this cycle."""
-        if rung is not None:
-            return rung
+        if asked is not None:
+            return asked
         return self._waiting[0] if self._waiting else self._was_read
 
     def _leaver(self, inputs: Mapping[str, int], closed: bool) -> int | None:

@@ -55,6 +55,7 @@ class LaunchSide(wiring.Component):
         Sections; widths of a launch.
     """
 
+    asks: Signal
     ringing: Signal
     rung: Signal
     closed: Signal
@@ -82,7 +83,8 @@ class LaunchSide(wiring.Component):
         }
         super().__init__(
             {
-                # A doorbell is rung in this cycle, and whose.
+                # A doorbell is asked for in this cycle; it is rung; whose.
+                "asks": In(1),
                 "ringing": In(1),
                 "rung": In(bits),
                 # What stands in the sections ends; no launch goes.
@@ -132,8 +134,8 @@ class LaunchSide(wiring.Component):
         m.d.comb += [
             turns.waits.eq(judging & self.launches),
             turns.closed.eq(self.closed),
-            turns.ringing.eq(self.ringing),
-            turns.rung.eq(self.rung),
+            turns.asks.eq(self.asks),
+            turns.asked.eq(self.rung),
             turns.priority.eq(launch.payload.priority),
             turns.pace.eq(launch.ready),
             turns.room.eq(ports.room),

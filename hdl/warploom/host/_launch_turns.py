@@ -24,8 +24,8 @@ class LaunchTurns(wiring.Component):
 
     waits: Signal
     closed: Signal
-    ringing: Signal
-    rung: Signal
+    asks: Signal
+    asked: Signal
     read_section: Signal
     priority: Signal
     pace: Signal
@@ -48,9 +48,10 @@ class LaunchTurns(wiring.Component):
                 "waits": In(1),
                 # No launch waits in the next cycle.
                 "closed": In(1),
-                # A doorbell is rung in this cycle, and whose: this section's task is read.
-                "ringing": In(1),
-                "rung": In(bits),
+                # A doorbell is asked for in this cycle, and whose: this section's task is read. A
+                # register: the read waits for nothing, not for whether the doorbell is refused.
+                "asks": In(1),
+                "asked": In(bits),
                 # The section whose task register is read in this cycle.
                 "read_section": Out(bits),
                 # Of the task that was read in the cycle before: the launch's priority.
@@ -77,7 +78,7 @@ class LaunchTurns(wiring.Component):
         valid, section = self._queue(m, was_read)
         room = Signal()
         m.d.comb += [
-            self.read_section.eq(Mux(self.ringing, self.rung, Mux(valid, section, was_read))),
+            self.read_section.eq(Mux(self.asks, self.asked, Mux(valid, section, was_read))),
             self.section.eq(section),
             self.leaves.eq(
                 valid & (was_read == section) & self.pace & ~self.clearing & ~self.closed

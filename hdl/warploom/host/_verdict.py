@@ -232,7 +232,8 @@ class Verdict(wiring.Component):
         only_larger = ~run.small.any()
         many = [Mux(skip_primary, n >= cores, n > cores) for n in (run.parts, run.larger)]
         fewer = only_larger & (run.larger < run.parts)
-        m.d.comb += self.parts.eq(before(m, "used", Mux(fewer, run.larger, run.parts)))
+        parts, larger = (before(m, f"{name}_judged", run[name]) for name in ("parts", "larger"))
+        m.d.comb += self.parts.eq(Mux(before(m, "fewer", fewer), larger, parts))
         return (
             before(m, "too_many", many[0] & (~only_larger | many[1])),
             before(m, "any_part", run.parts.any() & (~only_larger | run.larger.any())),

@@ -8,6 +8,8 @@ from amaranth.hdl import Array, C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from warploom.host._errors import Explanation, add_errors
+from warploom.host._explanations import explain_answers, explain_verdict
 from warploom.host._launch_side import LaunchSide, launch_path_ports
 from warploom.host._loop_side import LoopSide, add_loop_side, connect_loop, loop_ports, whose
 from warploom.host._outcome import Outcome, choose_word
@@ -27,8 +29,6 @@ from warploom_spec.host_map import (
 )
 from warploom_spec.queue_packets import WAIT_BITS
 
-#: Sections that completed in the cycle before, with code and argument.
-_Answer = tuple[Value, Value, Value]
 _OFFSET_BITS: Final = (SECTION_BYTES // 4 - 1).bit_length()
 _FIRST_TASK_WORD: Final = OFFSETS["T0"] // 4
 
@@ -118,7 +118,7 @@ class Mailbox(wiring.Component):
         loop: Any = None
         if self._loops:
             loop = add_loop_side(m, self, LoopSide(self._config), shut)
-        section, words = self._write(m, doorbell, rings, shut, loop)
+        section, asks, words = self._write(m, doorbell, rings, shut, loop)
         # The section whose doorbell is being written: its task is read in the same cycle.
         m.d.sync += serving.eq(rings)
         judged = before(m, "task_judged", words.task)
@@ -128,30 +128,22 @@ class Mailbox(wiring.Component):
         )
         verdict = self._judge(m, judging, section, words.task, judged)
         m.d.comb += completes.eq(serving & verdict.finishes.replicate(sections))
-        explained: list[_Answer] = [
-            (
-                self._explained(m, completes if loop is None else completes | loop.refuses),
-                before(m, "verdict_code", verdict.code),
-                before(m, "verdict_argument", verdict.argument),
-            )
-        ]
+        explained = {"judged": explain_verdict(m, completes, verdict, loop, words.datum)}
         interrupted = Signal(sections)
         answered: Value = completes
         awaits: Value = C(0, sections)
         kept: Value = C(0, 32 + WAIT_BITS)
         m.d.comb += words.read_section.eq(section)
         if self._launches:
-            side = self._launch_side(m, rung, section, words, closed, judged, verdict)
+            side = self._launch_side(m, asks, rung, section, words, closed, judged, verdict)
             launched, told, accepted, turned_away = whose(side, loop)
             answered = answered | launched | side.aborted | side.commanded | turned_away
             awaits = side.awaits
-            explained += self._explain_answers(m, side, told, turned_away)
+            explained |= explain_answers(m, self, side, told, turned_away)
             kept = self._keep_answers(m, rings, accepted, interrupted, doorbell)
             m.d.comb += self.waiting.eq(doorbell.any())
         if loop is not None:
             answered = answered | loop.over
-            data_of_end = words.datum.any().replicate(sections)
-            explained.append((loop.ends & data_of_end, words.datum[:8], words.datum[16:]))
         m.d.comb += interrupted.eq(doorbell & ~awaits & closed.replicate(sections))
         ended = Cat(done.valid & ~closed for done in self.done)
         completed = answered | interrupted | ended
@@ -162,7 +154,7 @@ class Mailbox(wiring.Component):
             m.d.sync += self.completed.eq(completed.any())
         self._read(
             m,
-            self._keep_outcomes(m, doorbell, rings, interrupted, closed, explained),
+            *self._keep_outcomes(m, doorbell, rings, interrupted, closed, explained),
             kept,
             shut,
             loop,
@@ -190,69 +182,56 @@ class Mailbox(wiring.Component):
         rings: Signal,
         interrupted: Signal,
         closed: Value,
-        explained: "list[_Answer]",
-    ) -> list[Outcome]:
-        """Add the words of all sections but their tickets."""
+        explained: dict[str, Explanation],
+    ) -> tuple[list[Outcome], Value]:
+        """Add the words of all sections but their tickets; return them, and ERROR."""
         config = self._config
-        outcomes = []
         inside, section, offset = self._address(self.read.address)
         reads = choose_word(m, offset)
+        selected = Signal(config.sections, name="reads_section")
+        m.d.sync += selected.eq(Cat(inside & (section == k) for k in range(config.sections)))
+        ended = Cat(done.valid & ~closed for done in self.done)
+        errors = add_errors(m, config, explained)
+        m.d.comb += [
+            errors.clear.eq(before(m, "rung_before", rings)),
+            errors.interrupted.eq(before(m, "was_interrupted", interrupted)),
+            errors.ended.eq(before(m, "ended_before", ended)),
+            errors.section.eq(before(m, "section_shown", before(m, "section_read", section))),
+            errors.shows.eq(before(m, "shows_error", self._shown(reads, selected, doorbell))),
+        ]
+        outcomes = []
         for k in range(config.sections):
-            can_loop = self._loops and k >= config.first_loop_section
-            outcome = Outcome(config, has_unit=k < config.units, can_loop=can_loop)
+            outcome = Outcome(config, has_unit=k < config.units)
             m.submodules[f"outcome_{k}"] = outcome
-            selected = Signal(name=f"reads_section_{k}")
-            m.d.sync += selected.eq(inside & (section == k))
             wiring.connect(m, reads, outcome.reads)
             m.d.comb += [
-                outcome.clear.eq(rings[k]),
-                outcome.interrupted.eq(interrupted[k]),
-                outcome.selected.eq(selected),
+                outcome.clear.eq(rings[k] | interrupted[k]),
+                outcome.selected.eq(selected[k]),
                 outcome.doorbell.eq(doorbell[k]),
             ]
-            for mask, code, argument in explained:
-                with m.If(mask[k]):
-                    m.d.comb += [
-                        outcome.explained.eq(1),
-                        outcome.code.eq(code),
-                        outcome.argument.eq(argument),
-                    ]
             if k < config.units:
                 m.d.comb += [
                     outcome.done.eq(self.done[k]),
-                    outcome.done.valid.eq(self.done[k].valid & ~closed),
+                    outcome.done.valid.eq(ended[k]),
                     outcome.error.eq(self.error[k]),
                     outcome.result.eq(self.result[k]),
                     outcome.result.valid.eq(self.result[k].valid & ~closed),
+                    outcome.shows_error.eq(errors.shows_unit[k]),
                 ]
             outcomes.append(outcome)
-        return outcomes
+        return outcomes, errors.word
 
-    def _explained(self, m: Module, mask: Value) -> Signal:
-        """Return the sections that completed in the cycle before."""
-        held = Signal(self._config.sections, name="explained")
-        m.d.sync += held.eq(mask)
-        return held
+    def _shown(self, reads: Any, selected: Value, doorbell: Value) -> Value:
+        """Return the section whose ERROR is read, one-hot.
 
-    def _explain_answers(
-        self, m: Module, side: LaunchSide, launched: Value, turned_away: Value
-    ) -> list[_Answer]:
-        """Return the launch path's answers, two cycles after they came, and the mailbox's own."""
-        answer: Any = self.launch_answer
-        code, argument = (
-            before(m, f"launch_{name}", before(m, f"new_launch_{name}", answer[name]))
-            for name in ("code", "argument")
-        )
-        aborted, commanded = (
-            before(m, f"{name}_code", before(m, f"new_{name}_code", other.code))
-            for name, other in (("abort", self.abort_answer), ("command", self.command_answer))
-        )
-        return [
-            (self._explained(m, launched), code, argument),
-            (self._explained(m, side.aborted), aborted, C(0, 1)),
-            (self._explained(m, side.commanded), commanded, C(0, 1)),
-            (self._explained(m, turned_away), before(m, "full", side.full_code), C(0, 1)),
-        ]
+        That of a section that can loop reads 0 while the doorbell is 1: a loop's launch may be
+        refused long before the loop ends.
+        """
+        shown: Value = selected & reads.error.replicate(len(selected))
+        if not self._loops:
+            return shown
+        first = self._config.first_loop_section
+        return shown & ~Cat(C(0, first), doorbell[first:])
 
     def _keep_answers(
         self, m: Module, rings: Value, launched: Value, interrupted: Signal, doorbell: Signal
@@ -289,8 +268,11 @@ class Mailbox(wiring.Component):
 
     def _write(
         self, m: Module, doorbell: Signal, rings: Signal, shut: Value, loop: Any
-    ) -> tuple[Signal, TaskWords]:
-        """Answer and perform a write; return its section, and the task registers.
+    ) -> tuple[Signal, Value, TaskWords]:
+        """Answer and perform a write.
+
+        Returns its section, whether it asks for a doorbell, a host's or a loop's, refused or not,
+        and the task registers.
 
         A write is decoded in the cycle before it commits. Only `shut` and the doorbells are looked
         at after that.
@@ -318,7 +300,11 @@ class Mailbox(wiring.Component):
         rung = before(m, "rung", (here & (doorbell | rings)).any())
         may_ring = Signal(self._config.sections)
         rung_value = is_doorbell & write.strobes.all() & write.data[0] & ~write.data[1:].any()
-        m.d.sync += may_ring.eq(here & rung_value.replicate(self._config.sections))
+        rings_one = here & rung_value.replicate(self._config.sections)
+        m.d.sync += may_ring.eq(rings_one)
+        asks = rings_one.any()
+        if loop is not None:
+            asks = asks | (loop.takes & loop.step.ring)
         free = Signal()
         m.d.comb += [
             free.eq(~rung & ~shut),
@@ -334,7 +320,7 @@ class Mailbox(wiring.Component):
             words.section.eq(place),
             words.datum.eq(before(m, "datum", datum)),
         ]
-        return place, words
+        return place, before(m, "asks", asks), words
 
     def _judge(
         self, m: Module, serving: Signal, section: Signal, task: Signal, judged: Signal
@@ -372,6 +358,7 @@ class Mailbox(wiring.Component):
     def _launch_side(
         self,
         m: Module,
+        asks: Value,
         rings: Value,
         section: Signal,
         words: TaskWords,
@@ -389,6 +376,7 @@ class Mailbox(wiring.Component):
             else:
                 m.d.comb += theirs.eq(ours)
         m.d.comb += [
+            side.asks.eq(asks),
             side.ringing.eq(rings.any()),
             side.rung.eq(section),
             side.closed.eq(closed),
@@ -402,7 +390,13 @@ class Mailbox(wiring.Component):
         return side
 
     def _read(
-        self, m: Module, outcomes: list[Outcome], kept: Value, shut: Value, loop: Any
+        self,
+        m: Module,
+        outcomes: list[Outcome],
+        error: Value,
+        kept: Value,
+        shut: Value,
+        loop: Any,
     ) -> None:
         """Answer a read two cycles after its sampling.
 
@@ -421,7 +415,8 @@ class Mailbox(wiring.Component):
             before(m, "shown_ticket", Mux(is_ticket, kept[:32], 0)),
             before(m, "shown_count", count),
             *(outcome.word for outcome in outcomes),
-            *(outcome.error_word for outcome in outcomes),
+            error,
+            *(outcome.error_word for outcome in outcomes[: self._config.units]),
         ]
         if loop is not None:
             words.append(_loop_word(m, self, inside, offset, outcomes, loop))

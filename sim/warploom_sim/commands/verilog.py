@@ -42,6 +42,11 @@ from warploom_spec import PRESETS, WarploomError
     show_default=True,
     help="Folder for <preset>/<block>.v; fields that differ follow the preset's name.",
 )
+@click.option(
+    "--no-init",
+    is_flag=True,
+    help="Hide memories' first values from synthesis where the start does not matter.",
+)
 @json_option(help="Also write names, sizes and SHA-256 of the files to FILE.")
 def verilog(
     blocks: tuple[str, ...],
@@ -50,14 +55,16 @@ def verilog(
     reclaim: str | None,
     settings: tuple[str, ...],
     out: Path,
+    no_init: bool,
     json_file: Path | None,
 ) -> None:
     """Generate Verilog of every BLOCK (default: all) for every preset.
 
     Beside them stands warploom_pkg.sv, a SystemVerilog package: packets as structs, codes as enums,
-    the configuration as localparams. front_end_packed.v is the front end with one vector for the
-    same port of all SMs, and with AXI's own names. front_end_bench.v runs a launch on
-    it; warploom.core and Bender.yml describe it for FuseSoC and Bender.
+    the configuration as localparams. warploom_sm.h and warploom_sm.json have the bits of the SM's
+    port for C and other programs. front_end_packed.v is the front end with one vector for the same
+    port of all SMs, and with AXI's own names. front_end_bench.v runs a launch on it; warploom.core
+    and Bender.yml describe it for FuseSoC and Bender.
 
     The files are the same to the byte from run to run, and each says at its head what its bits
     mean: parameters, latencies, ports, packet fields, codes.
@@ -70,6 +77,7 @@ def verilog(
       warploom verilog
       warploom verilog grid_walker block_dispatcher --config default --out rtl
       warploom verilog launch_path --config default --policy first_fit --set sms=4
+      warploom verilog front_end --config tiny --no-init --out build/no_init
     """
     # Amaranth takes half a second to import: --help and wrong names do without.
     from warploom_sim.variant import variant
@@ -90,7 +98,9 @@ def verilog(
         what += ", minutes for those of large"
     with progress_bar(what) as progress:
         task = progress.add_task(what, total=count)
-        files = generate(blocks, configs, out, lambda _: progress.advance(task), settings)
+        files = generate(
+            blocks, configs, out, lambda _: progress.advance(task), settings, no_init=no_init
+        )
     table = Table("file", "lines", "SHA-256 (first 16)")
     table.columns[1].justify = "right"
     for file in files:

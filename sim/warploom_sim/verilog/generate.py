@@ -2,6 +2,7 @@
 
 import gc
 import hashlib
+import json
 import os
 import subprocess
 import sys
@@ -15,11 +16,22 @@ from amaranth.lib import wiring
 from warploom_sim.failure import ProgramError
 from warploom_sim.json_file import write_whole
 from warploom_sim.variant import variant
-from warploom_sim.verilog import front_end_bench, packed_wrapper, shared_modules, sv_package
+from warploom_sim.verilog import (
+    front_end_bench,
+    packed_wrapper,
+    shared_modules,
+    sm_header,
+    sv_package,
+)
 from warploom_sim.verilog.blocks import block
 from warploom_sim.verilog.header import header
 from warploom_sim.verilog.manifests import manifests
-from warploom_sim.verilog.portable_verilog import lint_off, run_at_start
+from warploom_sim.verilog.portable_verilog import (
+    about_hidden_rows,
+    hide_first_rows,
+    lint_off,
+    run_at_start,
+)
 from warploom_spec import WarploomError
 
 #: Before every module's name, so that ours meet nobody else's in a larger design.
@@ -27,6 +39,8 @@ PREFIX = "warploom_"
 #: How a child process says that it refuses, or that it cannot write.
 REFUSED = 2
 FAILED = 1
+#: The option of a child process that hides memories' first values from synthesis.
+NO_INIT = "--no-init"
 
 
 @dataclass(frozen=True)
@@ -46,11 +60,13 @@ def generate(
     folder: Path,
     report: Callable[[Generated], None] = lambda _: None,
     settings: Sequence[str] = (),
+    *,
+    no_init: bool = False,
 ) -> list[Generated]:
     """Write ``<folder>/<configuration>/<block>.v`` for each block and preset.
 
-    Beside them ``warploom_pkg.sv``; beside FrontEnd its wrapper, its bench, and what FuseSoC and
-    Bender read.
+    Beside them ``warploom_pkg.sv``, ``warploom_sm.h`` and ``warploom_sm.json``; beside FrontEnd its
+    wrapper, its bench, and what FuseSoC and Bender read.
 
     Each file is generated in a process of its own whose hash seed is fixed: the order of some
     names in Amaranth's output follows Python's hashes. As many run at a time as there are cores.
@@ -67,11 +83,13 @@ def generate(
         Called after each file, from several threads.
     settings : sequence of str
         Fields to change in every preset, as `variant` reads them.
+    no_init : bool
+        Hide memories' first values from synthesis, as `hide_first_rows` does.
 
     Returns
     -------
     list of Generated
-        By preset, then by block, in the order given; each preset's package and manifests last.
+        By preset, then by block, in the order given; what stands beside a preset's blocks last.
 
     Raises
     ------
@@ -88,7 +106,7 @@ def generate(
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         # The last blocks of the last preset are the largest: they must not be left for the end.
         jobs = {
-            job: pool.submit(_generate_one, *job, folder, report, settings)
+            job: pool.submit(_generate_one, *job, folder, report, settings, no_init)
             for job in reversed(wanted)
         }
         try:
@@ -107,7 +125,7 @@ def generate(
 
 def count_of_files(blocks: Sequence[str], configs: Sequence[str]) -> int:
     """Return how many files `generate` writes."""
-    beside = 1 + len(manifests("", "")) * (packed_wrapper.BLOCK in blocks)
+    beside = 3 + len(manifests("", "")) * (packed_wrapper.BLOCK in blocks)
     return len(configs) * (sum(len(_file_stems(name)) for name in blocks) + beside)
 
 
@@ -135,10 +153,12 @@ def _generate_one(
     folder: Path,
     report: Callable[[Generated], None],
     settings: Sequence[str],
+    no_init: bool,
 ) -> list[Generated]:
     made = variant(config, settings).name
     path = folder / made / f"{name}.v"
-    command = [sys.executable, "-m", __name__, name, config, str(path), *settings]
+    options = [NO_INIT] if no_init else []
+    command = [sys.executable, "-m", __name__, *options, name, config, str(path), *settings]
     done = subprocess.run(command, env=child_environment(), capture_output=True, text=True)
     if done.returncode == REFUSED:
         raise WarploomError(done.stderr.strip())
@@ -159,9 +179,14 @@ def _generated(name: str, config: str, path: Path) -> Generated:
 def _write_beside(
     blocks: Sequence[str], config: str, folder: Path, settings: Sequence[str]
 ) -> Iterator[Generated]:
-    """Write the package, and beside FrontEnd the manifests."""
+    """Write the package, the SM's header and data, and beside FrontEnd the manifests."""
     chosen = variant(config, settings)
-    texts = {f"{sv_package.PACKAGE}.sv": sv_package.package(chosen.config, chosen.name)}
+    made = (chosen.config, chosen.name)
+    texts = {
+        f"{sv_package.PACKAGE}.sv": sv_package.package(*made),
+        f"{sm_header.STEM}.h": sm_header.sm_header(*made),
+        f"{sm_header.STEM}.json": json.dumps(sm_header.sm_data(*made), indent=2) + "\n",
+    }
     if packed_wrapper.BLOCK in blocks:
         texts |= manifests(chosen.name, PREFIX + packed_wrapper.BLOCK)
     for name, text in texts.items():
@@ -173,10 +198,10 @@ def _write_beside(
         yield _generated(path.stem, chosen.name, path)
 
 
-def _write(name: str, config: str, target: str, *settings: str) -> None:
+def _write(no_init: bool, name: str, config: str, target: str, *settings: str) -> None:
     """Write a block's files: each whole, or not at all."""
     path = Path(target)
-    texts = module_texts(name, config, settings)
+    texts = module_texts(name, config, settings, no_init)
     path.parent.mkdir(parents=True, exist_ok=True)
     for stem, text in texts.items():
         write_whole(path.with_name(f"{stem}.v"), text)
@@ -190,13 +215,19 @@ def module_text(name: str, config: str, settings: Sequence[str] = ()) -> str:
     return module_texts(name, config, settings)[name]
 
 
-def module_texts(name: str, config: str, settings: Sequence[str] = ()) -> dict[str, str]:
+def module_texts(
+    name: str, config: str, settings: Sequence[str] = (), no_init: bool = False
+) -> dict[str, str]:
     """Return what `module_text` returns, and FrontEnd's wrapper and bench, by their names."""
     chosen = variant(config, settings)
     component = block(name)(chosen.config)
     text = component_text(component, name)
     clocked = "\n  input clk;\n" in text
     about = header(PREFIX, name, chosen, component, clocked)
+    if no_init:
+        hidden = hide_first_rows(text, type(component).__module__.split(".")[1])
+        about += about_hidden_rows() if hidden != text else ""
+        text = hidden
     texts = {name: about + lint_off() + run_at_start(text)}
     if name == packed_wrapper.BLOCK:
         core = (component, chosen.config, PREFIX + name, chosen.name)
@@ -211,8 +242,9 @@ def component_text(component: wiring.Component, name: str) -> str:
 
 
 def _main(arguments: Sequence[str]) -> int:
+    given = [each for each in arguments if each != NO_INIT]
     try:
-        _write(*arguments)
+        _write(NO_INIT in arguments, *given)
     except WarploomError as error:
         print(error, file=sys.stderr)
         return REFUSED

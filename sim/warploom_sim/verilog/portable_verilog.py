@@ -17,6 +17,12 @@ _WAKENED: Final = r"""\g<0>
 
 #: A combinational block of one statement, which Yosys writes without that register.
 _ALONE: Final = re.compile(r"^  always @\*\n    (\S.*;)$", re.MULTILINE)
+#: The first values of one memory's rows, or of several memories' with the same number of rows.
+FIRST_ROWS: Final = re.compile(
+    r"^ *initial begin\n((?: *\S+ ?\[\d+\] = \d+'[hd][0-9a-f]+;\n)+) *end\n", re.MULTILINE
+)
+#: Rooms whose memories FrontEnd does not have: the bench `any start` does not look at them.
+_UNSEEN_ROOMS: Final = ("sm_side",)
 _MODULE: Final = re.compile(r"^module .*?^endmodule$", re.MULTILINE | re.DOTALL)
 
 #: Verilator's default rules that the Verilog breaks, and what it is that breaks them.
@@ -70,3 +76,31 @@ def lint_off() -> str:
         *(f"/* verilator lint_off {rule} */" for rule in rules),
     ]
     return "".join(f"{line}\n" for line in lines)
+
+
+def hide_first_rows(text: str, room: str) -> str:
+    """Return the Verilog with memories' first values for simulators alone.
+
+    Only memories whose start does not matter: the bench `any start` fills all memories of a
+    FrontEnd with random values before the reset, and no output shows it afterwards. A block that
+    is no part of FrontEnd keeps its values. A simulator of four states needs them: to it the
+    exclusive or of a bit with itself is X.
+
+    Parameters
+    ----------
+    text : str
+        From Yosys.
+    room : str
+        Name of the package that has the block, as ``host``.
+    """
+    if room in _UNSEEN_ROOMS:
+        return text
+    return FIRST_ROWS.sub(r"`ifndef SYNTHESIS\n\g<0>`endif\n", text)
+
+
+def about_hidden_rows() -> str:
+    """Return the comment of a file in which they are hidden."""
+    return (
+        "//\n// Written with --no-init: only simulators see first values of memories, as long as\n"
+        "// SYNTHESIS is not defined. After a reset no output shows what a memory held before.\n"
+    )

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from tb.host.any_start import any_start
 from tb.support.deep_values import deep_but
 from warploom_dev.yosys import run_yosys
 from warploom_sim.cosim import simulators
 from warploom_sim.verilog.blocks import BLOCKS, block, blocks_of
 from warploom_sim.verilog.generate import component_text, generate, module_text
-from warploom_sim.verilog.portable_verilog import LINT, LINT_ALL, run_at_start
+from warploom_sim.verilog.portable_verilog import LINT, LINT_ALL, hide_first_rows, run_at_start
 from warploom_spec import preset
 
 TINY = preset("tiny")
@@ -139,6 +140,40 @@ def test_yosys_reads_the_netlist_that_is_measured(name: str, tmp_path: Path) -> 
     read = netlist(module_text(name, "tiny"), tmp_path / "delivered")
     assert read == netlist(measured, tmp_path / "measured")
     assert len(read) > 100_000
+
+
+def memories_with_values(text: str, folder: Path) -> int:
+    """Return how many first values of memories a synthesis reads."""
+    folder.mkdir()
+    (folder / "block.v").write_text(text)
+    run_yosys("read", "read_verilog block.v\nproc -norom\nwrite_rtlil block.il\n", folder)
+    return (folder / "block.il").read_text().count("cell $meminit")
+
+
+def test_synthesis_sees_no_first_value_that_the_reset_makes_unseen(tmp_path: Path) -> None:
+    """Those that the bench `any start` makes random, and only of the blocks that it looks at."""
+    text = component_text(block("loop_expander")(TINY), "loop_expander")
+    drawn = re.findall(r"^    (\S+ *\[\d+\]) = bench_any", any_start(text).text, re.MULTILINE)
+    hidden = hide_first_rows(text, "host")
+    parts = re.findall(r"^`ifndef SYNTHESIS\n(.*?)^`endif$", hidden, re.MULTILINE | re.DOTALL)
+    assert re.findall(r"^    (\S+ *\[\d+\]) = ", "".join(parts), re.MULTILINE) == drawn
+    assert memories_with_values(text, tmp_path / "seen") and len(drawn) > 50
+    assert not memories_with_values(hidden, tmp_path / "hidden")
+    assert hide_first_rows(text, "sm_side") == text
+
+
+@pytest.mark.deep
+def test_a_bench_runs_where_first_values_are_for_simulators_alone(tmp_path: Path) -> None:
+    """Icarus has four states: without first values one X of a memory stays for ever."""
+    generate(["front_end"], ["tiny"], tmp_path, no_init=True)
+    files = ("warploom_pkg.sv", "front_end.v", "front_end_packed.v", "front_end_bench.v")
+    paths = [str(tmp_path / "tiny" / name) for name in files]
+    made = str(tmp_path / "bench.vvp")
+    run("iverilog", "-g2012", "-s", "warploom_front_end_bench", "-o", made, *paths)
+    assert run("vvp", "-n", made).endswith("record of ticket 1\n")
+    text = Path(paths[1]).read_text()
+    assert "// Written with --no-init: " in text and not complaints(*map(Path, paths[:3]))
+    assert not memories_with_values(text, tmp_path / "synthesis")
 
 
 HOST_BLOCKS = [

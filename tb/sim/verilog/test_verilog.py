@@ -109,7 +109,8 @@ def test_each_preset_has_each_block_and_figures(config: str, generated: Generate
         "front_end_bench.v",
     ]
     names += ["front_end_packed.v", "front_end_bench.v"]
-    names += ["warploom_pkg.sv", "warploom.core", "Bender.yml"]
+    names += ["warploom_pkg.sv", "warploom_sm.h", "warploom_sm.json"]
+    names += ["warploom.core", "Bender.yml"]
     assert written == {f"{config}/{name}" for name in names}
     files = json.loads((folder / "figures.json").read_text())["files"]
     assert {file["path"] for file in files} == {str(folder / name) for name in written}
@@ -152,7 +153,7 @@ def test_a_configuration_of_ones_own_has_a_folder_of_its_own(tmp_path: Path) -> 
     name = "tiny-sms_4-policy_freed_first-reclaim_in_order"
     (path,) = tmp_path.rglob("*.v")
     assert path == tmp_path / name / "block_dispatcher.v"
-    file, package = json.loads(figures.read_text())["files"]
+    file, package, *_ = json.loads(figures.read_text())["files"]
     assert (file["config"], file["path"]) == (name, str(path))
     assert (package["config"], package["path"]) == (name, str(path.parent / "warploom_pkg.sv"))
     assert "SMS = 4;" in Path(package["path"]).read_text()
@@ -386,14 +387,14 @@ def test_a_missing_yosys_is_named_with_its_cure(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--config", "tiny"], "3 files"),
-        (["--config", "tiny", "--config", "large"], "6 files, minutes for those of large"),
+        (["--config", "tiny"], "5 files"),
+        (["--config", "tiny", "--config", "large"], "10 files, minutes for those of large"),
     ],
 )
 def test_where_no_bar_shows_the_command_says_what_it_begins(
     arguments: list[str], said: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("warploom_sim.verilog.generate.generate", lambda *_: [])
+    monkeypatch.setattr("warploom_sim.verilog.generate.generate", lambda *_, **__: [])
     blocks = ["grid_walker", "index_packer"]
     result = CliRunner().invoke(
         cli.main, ["verilog", *blocks, *arguments, "--out", str(tmp_path / "v")]

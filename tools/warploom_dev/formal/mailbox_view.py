@@ -85,6 +85,10 @@ class Doorbells:
         self.writes = [b.value(performed & (section == k), f"writes_{k}") for k in sections]
         is_doorbell = (offset == word_offset("DOORBELL")) & write.strobes.any() & (write.data != 0)
         self.rings = [b.value(w & is_doorbell, f"rings_{k}") for k, w in enumerate(self.writes)]
+        #: A write asks for section k's doorbell, refused or not.
+        asks = write.valid & (offset == word_offset("DOORBELL")) & write.strobes.all()
+        asks &= write.data == 1
+        self.asks = [b.value(asks & (section == k), f"asks_{k}") for k in sections]
         #: The command of section k is judged (state).
         self.judge = [b.before(ring, f"judge_{k}") for k, ring in enumerate(self.rings)]
         opcodes = [self._task_bits(k, "T0") for k in sections]
@@ -146,7 +150,7 @@ class Doorbells:
         valid = waiting[0] | waiting[1]
         oldest = b.value(Mux(waiting[0] & waiting[1], second_older, waiting[1]), "oldest")
         rest = Mux(valid, oldest, was_read)
-        b.m.d.sync += was_read.eq(Mux(self.rings[0], 0, Mux(self.rings[1], 1, rest)))
+        b.m.d.sync += was_read.eq(Mux(self.asks[0], 0, Mux(self.asks[1], 1, rest)))
         shown = valid & (was_read == oldest)
         leaves = b.value(shown & dut.launch.ready & ~dut.clearing & ~self.closed, "leaves")
         with b.m.If(self.waits[0]):

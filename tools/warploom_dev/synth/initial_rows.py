@@ -5,12 +5,11 @@ import re
 from pathlib import Path
 from typing import Final
 
+from warploom_sim.verilog.portable_verilog import FIRST_ROWS
+
 #: A memory with more rows has their first values in a file. Yosys makes a cell of each row that the
 #: Verilog itself gives a value, and takes hours over a hundred thousand of them.
 MOST_ROWS: Final = 2048
-_ROWS: Final = re.compile(
-    r"^ *initial begin\n((?:.*\] = \d+'[hd][0-9a-f]+;\n)+) *end\n", re.MULTILINE
-)
 _ROW: Final = re.compile(r" *(\S+ ?)\[(\d+)\] = \d+'([hd][0-9a-f]+);")
 
 
@@ -37,7 +36,7 @@ def move_rows(verilog: str, folder: Path, most: int = MOST_ROWS) -> str:
         (folder / file).write_text("".join(f"{_hexadecimal(value)}\n" for value in values))
         return f'  initial $readmemh("{file}", {names[0]});\n'
 
-    return _ROWS.sub(moved, verilog)
+    return FIRST_ROWS.sub(moved, verilog)
 
 
 def _hexadecimal(literal: str) -> str:
