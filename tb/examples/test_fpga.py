@@ -1,6 +1,7 @@
 """The system on a board: what is refused, what the figures hold, and whether they are of now."""
 
 import json
+import subprocess
 from importlib import metadata, util
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 from soc import board_design, boards, firmware, fpga
 from warploom_dev.synth import bitstream, flow
 from warploom_sim.build_cache import BUILD
+from warploom_sim.cosim import simulators
 
 ULX3S = boards.board("ulx3s")
 
@@ -122,3 +124,13 @@ def test_the_same_sources_give_the_same_files(
         assert str(tmp_path) not in (folder / board_design.TOP).read_text()
         hashes.add(board_design.sources_hash(folder))
     assert len(hashes) == 1
+
+
+@pytest.mark.thorough
+def test_the_sources_are_verilog(tmp_path: Path) -> None:
+    simulators.require("icarus")
+    names = [file.name for file in board_design.write_sources(ULX3S, tmp_path)]
+    # The PLL and the reset's registers are cells of the chip.
+    command = ["iverilog", "-g2005", "-i", "-t", "null", "-s", "top", *names]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
