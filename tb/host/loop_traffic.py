@@ -229,7 +229,7 @@ class Surroundings(LoopTraffic):
 class LongLoops(Surroundings):
     """One loop at a time over one slot: all is accepted, and ends, at once, for 33,000 launches.
 
-    So bit 15 of its counts becomes 1. Then it is stopped, and one begins anew.
+    So all bits of its counts up to bit 15 change. Then it is stopped, and one begins anew.
     """
 
     def _restart(self):
