@@ -21,8 +21,8 @@ urgent: accepted 31821, first block 31843, ended 32094, killed 0
 low: accepted 27910, first block 32099, ended 65940, killed 1
 next: accepted 30415, first block 65959, ended 70280, killed 0
 streams ok
-100 launches one by one: 106407 clocks, 1064 a launch
-loop ok: 100 launches, 1005 clocks of the soft core, 28419 to the end
+100 launches one by one: 92627 clocks, 926 a launch
+loop ok: 100 launches, 1080 clocks of the soft core, 28494 to the end
 exit 0
 """
 
