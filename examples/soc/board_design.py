@@ -1,7 +1,7 @@
 """The system on a board: LiteX writes ``top.v``, ``top.lpf`` and what memories begin with.
 
 LiteX names signals after the calls that made them, and sets date and revision in comments. So
-`write_sources` runs this module in a process of its own, always by the same way, and leaves the
+`write_sources` runs this module in a process of its own, always by the same way, and leaves these
 comments out: the same sources give the same files.
 """
 
@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from soc import boards, firmware
-from warploom_dev.synth.source import without_comments
 from warploom_sim.failure import ProgramError
 from warploom_spec import WarploomError
 
@@ -104,8 +103,8 @@ def _write(board: boards.Board, folder: Path) -> None:
         # A script for programs that are not here, and its commands: they name this machine's paths.
         for name in ("build_top.sh", "top.ys"):
             Path(name).unlink()
-    for file in folder.glob("*.v"):
-        file.write_text(without_comments(file.read_text()) + "\n")
+    lines = (folder / TOP).read_text().splitlines(keepends=True)
+    (folder / TOP).write_text("".join(line for line in lines if not line.startswith("//")))
 
 
 if __name__ == "__main__":

@@ -49,13 +49,13 @@ def kernel_header(path: Path) -> str:
     [(address, data)] = pieces
     data += bytes(-len(data) % 4)
     words = [int.from_bytes(data[n : n + 4], "little") for n in range(0, len(data), 4)]
-    values = {"ADDRESS": address, "WORDS": len(words)} | _amounts(kernel)
+    values = {"ADDRESS": address, "WORDS": len(words)} | amounts(kernel)
     lines = [f"#define KERNEL_{name} {value}u" for name, value in values.items()]
     table = ", ".join(f"{word:#010x}u" for word in words)
     return "\n".join([*lines, f"static const unsigned kernel_words[] = {{{table}}};", ""])
 
 
-def _amounts(kernel: KernelElf) -> dict[str, int]:
+def amounts(kernel: KernelElf) -> dict[str, int]:
     """Return the entry, and what a block takes, in the hardware's units."""
     return {
         "ENTRY": kernel.entry,

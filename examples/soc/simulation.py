@@ -85,7 +85,11 @@ def _written(folder: Path, bridge: bool) -> tuple[dict[str, str], dict[str, str]
         system.platform.get_verilog(system.get_fragment(), name="top").write("top.v")
     sources = [folder / "top.v", *sorted(folder.glob("*.init")), BENCH]
     sources += [Path(source[0]) for source in system.platform.sources]
-    return {source.name: source.read_text() for source in sources}, firmware.headers(system)
+    texts = {source.name: source.read_text() for source in sources}
+    # LiteX's comments have the time: the same sources would be built anew in each run.
+    lines = texts["top.v"].splitlines(keepends=True)
+    texts["top.v"] = "".join(line for line in lines if not line.startswith("//"))
+    return texts, firmware.headers(system)
 
 
 def _build(folder: Path, texts: Mapping[str, str]) -> None:

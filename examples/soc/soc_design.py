@@ -22,11 +22,14 @@ CORE_BASE: Final = 0x9000_0000
 CORE_BYTES: Final = 0x1_0000
 MEMORY_BASE: Final = 0xA000_0000
 ROM_BYTES: Final = 0x8000
-#: Bits a second of the simulated UART: a bit is 16 clocks.
-CLOCK_HZ: Final = 16_000_000
-BAUD: Final = CLOCK_HZ // 16
+#: What the simulated system takes its clock for: the bridge gives a broken command up after 100 ms.
+CLOCK_HZ: Final = 400_000
+#: Bits a second of the simulated UART: a bit is 4 clocks.
+BAUD: Final = CLOCK_HZ // 4
 #: Clocks after which the bus ends an access that nobody answers; the bridge must not give up first.
 BUS_TIMEOUT: Final = 10_000
+#: LiteX's own register whose bit 1 holds the processor in reset.
+CPU_RESET: Final = 0xF000_0000
 _CHANNELS: Final = {
     "aw": (("addr", 16), ("prot", 3)),
     "w": (("data", 32), ("strb", 4)),
@@ -145,6 +148,8 @@ class Soc(SoCCore):  # type: ignore[misc]
         The firmware's words. A simulation reads them from a file when it starts.
     wired : Signal or int
         0: the GPU's interrupt is cut.
+    baud : int
+        Bits a second of the UART.
     """
 
     def __init__(

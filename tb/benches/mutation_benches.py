@@ -132,7 +132,11 @@ BENCHES: Final[dict[str, MutationBench]] = {
     "bus_port": _repeated(test_bus_port.case, "tiny", 4),
     # Of four sections every row of its queues' memories is used: proofs close.
     "mailbox": _repeated(test_mailbox.case, test_mailbox.EVEN, 8),
-    "loop_expander": _repeated(test_loop_expander.case, test_loop_expander.TINY, 6),
+    "loop_expander": _then(
+        _repeated(test_loop_expander.case, test_loop_expander.TINY, 12),
+        test_loop_expander.long_case,
+        config=test_loop_expander.TINY,
+    ),
     "execution_unit": _repeated(test_execution_unit.case, test_execution_unit.SHORT, 4),
     "task_units": _repeated(test_task_units.case, test_task_units.SEVERAL, 3),
     "host_registers": _repeated(test_host_registers.case, test_host_registers.ODD, 4),

@@ -8,21 +8,11 @@ from tb.examples.beside_streams import EQUAL, LENGTHS, ROOT, SMS
 from warploom_dev.beside_streams import FIGURES, read_figures, write_page
 from warploom_sim.json_file import write_json
 
-#: By length, the fewest SMs on which so many blocks of a task are run: a simulation of more work on
-#: fewer SMs takes too long.
-_FEWEST_SMS: Final = {
-    "short": {2: 1, 8: 1, 32: 1},
-    "long": {2: 1, 8: 1, 32: 4},
-    "longest": {2: 1},
-    EQUAL: {2: 4},
-}
+#: By length, how many blocks of a task are run: a simulation of more work takes too long.
+_BLOCKS: Final = {"short": (2, 8, 32), "long": (2, 8, 32), "longest": (2,), EQUAL: (2,)}
 #: SMs, blocks of a task, length: each row of the comparison with streams.
 CHOICES: Final = [
-    (sms, blocks, length)
-    for sms in SMS
-    for length in LENGTHS
-    for blocks, fewest in _FEWEST_SMS[length].items()
-    if sms >= fewest
+    (sms, blocks, length) for sms in SMS for length in LENGTHS for blocks in _BLOCKS[length]
 ]
 
 

@@ -4,12 +4,14 @@ import random
 import runpy
 import shutil
 import sys
+import warnings
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from amaranth.hdl import UnusedElaboratable
 
-from simt_host import kernel_sources, merged_command
+from simt_host import gpu_run, kernel_sources, merged_command
 from simt_host.kernel_sources import KERNELS, current_kernel, is_fresh
 from simt_host.merged_case import merged_case
 from simt_host.merged_run import planning
@@ -236,3 +238,13 @@ def test_a_block_that_is_too_large_for_the_kernel_is_refused(seed: int) -> None:
     table = replace(usual_table(TINY), tasks=tuple(tasks))
     with pytest.raises(WarploomError, match="task 2 has blocks of 257 threads; legal: 1 to 256"):
         merged_case(table, seed)
+
+
+def test_a_build_warns_of_no_component_that_is_made_for_its_ports(monkeypatch) -> None:
+    monkeypatch.setattr(gpu_run, "built", lambda recipe, *_: recipe)
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        gpu_run._simulation.__wrapped__(TINY, "icarus", None)
+        warnings.warn("unused", UnusedElaboratable, stacklevel=1)
+        warnings.warn("another", stacklevel=1)
+    assert [str(one.message) for one in seen] == ["another"]

@@ -224,3 +224,46 @@ class Surroundings(LoopTraffic):
 
     def __init__(self, context):
         super().__init__(config_of(context.params["config"]), context.case.rng)
+
+
+class LongLoops(Surroundings):
+    """One loop at a time over one slot: all is accepted, and ends, at once, for 33,000 launches.
+
+    So all bits of its counts up to bit 15 change. Then it is stopped, and one begins anew.
+    """
+
+    def _restart(self):
+        super()._restart()
+        self._left = 0
+
+    def _soft_reset(self):
+        return 0
+
+    def _some_begin(self, off):
+        if any(loop.runs for loop in self._loops):
+            return 0, None
+        number, slot = self._rng.randrange(len(self._loops)), self._some_slot()
+        self._loops[number].runs, self._left = True, 33_000
+        words = {"valid": 1, "loop": number, "count": WORD, "first_slot": slot, "last_slot": slot}
+        return self._begin.pack(words | {"in_flight": 2}), None
+
+    def _see(self, step):
+        super()._see(step)
+        loop = self._loops[step["loop"]]
+        if loop.answer is not None:
+            loop.answer, loop.answer_in, loop.unfinished = "accepted", 0, 1
+            self._left -= 1
+
+    def _some_end(self, refused):
+        for number, loop in enumerate(self._loops):
+            if loop.unfinished and loop.answer is None:
+                loop.unfinished = 0
+                return self._end.pack({"valid": 1, "loop": number, "finished": 1})
+        return 0
+
+    def _some_stops(self, begun):
+        return 0 if self._left > 0 else (1 << self._config.sections) - 1
+
+    def _write(self):
+        # So rarely that the loop goes on.
+        return super()._write() if self._rng.random() < 0.05 else 0

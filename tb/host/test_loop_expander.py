@@ -1,9 +1,11 @@
 """LoopExpander beside its model, with random loops, hosts and launch path."""
 
+from dataclasses import replace
+
 import pytest
 
 from tb.host.loop_ledger import EVENTS, LoopLedger
-from tb.host.loop_traffic import Surroundings
+from tb.host.loop_traffic import LongLoops, Surroundings
 from tb.support.deep_values import OTHER_SIMULATORS, deep_but, thorough_but
 from tb.support.dispatch_configs import Observers, config_of
 from tb.support.hard_cases import run_until
@@ -47,6 +49,11 @@ def case(config, seed, cycles=4000):
     )
 
 
+def long_case(config, seed):
+    """Return a case of a loop of 33,000 launches, and of the beginning of the next one."""
+    return replace(case(config, seed, 260_000), stimulus=LongLoops, events={})
+
+
 def test_equals_its_model_on_amaranth(seed):
     run([case(TINY, seed, 2500)], "amaranth")
 
@@ -64,3 +71,8 @@ def test_equals_its_model_on_verilator(config, seed):
 @pytest.mark.parametrize("simulator", OTHER_SIMULATORS)
 def test_equals_its_model_on_other_simulators(simulator, seed):
     run([case(ODD, seed, 2500)], simulator)
+
+
+@pytest.mark.deep
+def test_counts_of_a_long_loop_equal_the_models(seed):
+    run([long_case(TINY, seed)], "verilator")

@@ -13,7 +13,7 @@ from warploom_dev import cli
 from warploom_dev.address import file_address, project_address
 from warploom_dev.beside_streams import FIGURES as BESIDE
 from warploom_dev.method_figures import FILE, MEASUREMENTS, measure
-from warploom_dev.readme import LATENCY, PAGE, SYNTH, WORKFLOW, badges, works
+from warploom_dev.readme import FORMAL, LATENCY, MUTANTS, PAGE, SYNTH, WORKFLOW, badges, works
 
 ROOT = Path(__file__).parents[2]
 #: Measured in a second or two; the others take longer.
@@ -24,7 +24,8 @@ COMMITTED = json.loads((ROOT / FILE).read_text())
 @pytest.fixture
 def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a copy of README and of what it is made from."""
-    for file in (PAGE, SYNTH, LATENCY, BESIDE, WORKFLOW, FILE, Path("pyproject.toml")):
+    made_from = (SYNTH, LATENCY, FORMAL, MUTANTS, BESIDE, WORKFLOW, FILE)
+    for file in (PAGE, *made_from, Path("pyproject.toml")):
         (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / file, tmp_path / file)
     monkeypatch.chdir(tmp_path)
@@ -60,14 +61,28 @@ def test_an_address_leads_to_files_and_folders() -> None:
 
 
 @pytest.mark.parametrize("latency", ["doorbell_to_first_block", "wait_to_first_offer"])
-def test_the_table_has_eight_parts_and_the_committed_figures(checkout: Path, latency: str) -> None:
+def test_the_table_has_nine_rows_and_the_committed_figures(checkout: Path, latency: str) -> None:
     table = works(ROOT)
-    assert len(table.splitlines()) == 2 + 8
+    assert len(table.splitlines()) == 2 + 9
     for figure in ("launches", "commands"):
         assert f"{COMMITTED['defer'][figure]:,}" in table
     committed = json.loads((checkout / LATENCY).read_text())
     committed[latency] += 1
     (checkout / LATENCY).write_text(json.dumps(committed))
+    code, said = readme()
+    assert code == 2 and "differs from its data" in said
+
+
+@pytest.mark.parametrize(
+    ("file", "field", "other"),
+    [(FORMAL, "proof_answer", "not proven"), (MUTANTS, "killed", 0), (MUTANTS, "stale", None)],
+)
+def test_the_numbers_of_proofs_and_mutants_are_the_committed_ones(
+    checkout: Path, file: Path, field: str, other: object
+) -> None:
+    rows = json.loads((checkout / file).read_text())
+    rows[0][field] = not rows[0][field] if other is None else other
+    (checkout / file).write_text(json.dumps(rows))
     code, said = readme()
     assert code == 2 and "differs from its data" in said
 

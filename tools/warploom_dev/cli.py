@@ -6,6 +6,7 @@ from warploom_dev.commands.allocator import allocator
 from warploom_dev.commands.benchmarks import bench
 from warploom_dev.commands.contention import contention
 from warploom_dev.commands.coverage import coverage
+from warploom_dev.commands.families import families
 from warploom_dev.commands.figures import figures
 from warploom_dev.commands.formal import formal
 from warploom_dev.commands.map import register_map
@@ -41,6 +42,7 @@ main.add_command(allocator)
 main.add_command(bench)
 main.add_command(contention)
 main.add_command(coverage)
+main.add_command(families)
 main.add_command(figures)
 main.add_command(formal)
 main.add_command(register_map)

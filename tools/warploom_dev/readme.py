@@ -2,12 +2,13 @@
 
 import json
 import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from warploom_dev.address import BRANCH, project_address
 from warploom_dev.beside_streams import MERGED, ONE, change, read_figures
-from warploom_dev.figure_rows import marked
+from warploom_dev.figure_rows import STALE, marked
 from warploom_dev.method_figures import FILE as METHODS
 from warploom_dev.pages import markdown_table, section_replaced
 from warploom_spec import preset
@@ -15,6 +16,8 @@ from warploom_spec import preset
 PAGE: Final = Path("README.md")
 SYNTH: Final = Path("docs/figures/synth.json")
 LATENCY: Final = Path("docs/figures/latency.json")
+FORMAL: Final = Path("docs/figures/formal.json")
+MUTANTS: Final = Path("docs/figures/mutate.json")
 WORKFLOW: Final = Path(".github/workflows/test.yml")
 _WRITTEN: Final = "<!-- Written by `python -m warploom_dev readme --update`: {}. -->"
 _BADGES: Final = _WRITTEN.format("badges, once the project has an address")
@@ -45,7 +48,7 @@ def badges(root: Path, address: str) -> str:
 
 
 def works(root: Path) -> str:
-    """Return the table of what works: parts, then methods, each with a measured figure."""
+    """Return the table of what works: parts, methods, and checks, each with a measured figure."""
     latency = json.loads((root / LATENCY).read_text())
     methods = json.loads((root / METHODS).read_text())
     rows = [
@@ -103,9 +106,36 @@ def works(root: Path) -> str:
             f" {methods['defer']['commands']:,} commands, at best;"
             f" {latency['loop_launch_interval']} cycles a launch of a LOOP",
         ),
+        (
+            "[proofs](docs/tools/formal.md) and [mutants](docs/tools/mutate.md)",
+            "[properties](tools/warploom_dev/formal/properties/)",
+            "[benches](tb/benches/)",
+            f"{_proofs(root)}; {_mutants(root)}",
+        ),
     ]
     headings = ("part", "RTL", "model", "measured")
     return markdown_table(headings, rows, headings)
+
+
+def _proofs(root: Path) -> str:
+    """Return how many properties were proven, and how many up to a number of cycles."""
+    rows = json.loads((root / FORMAL).read_text())
+    proven = sum(row["proof_answer"] == "proven" for row in rows)
+    bounded = sum(row["proof_answer"].startswith("bounded") for row in rows)
+    return f"{proven} proven, {bounded} bounded" + _of_them_stale(rows)
+
+
+def _mutants(root: Path) -> str:
+    """Return how many mutants were tried, and how many of them the benches noticed."""
+    rows = json.loads((root / MUTANTS).read_text())
+    killed, tried = (sum(row[name] for row in rows) for name in ("killed", "mutants"))
+    return f"{killed:,} of {tried:,} noticed" + _of_them_stale(rows)
+
+
+def _of_them_stale(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return how many rows are of hardware that has changed since."""
+    stale = sum(row["stale"] for row in rows)
+    return f" ({stale} of {len(rows)} rows {STALE})" if stale else ""
 
 
 def _beside_streams(root: Path) -> str:

@@ -141,7 +141,7 @@ static int use_streams(void)
 }
 
 /* Launches over a stepped pointer, one by one and by one LOOP. */
-static int compare_loop(void)
+static __attribute__((noinline)) int compare_loop(void)
 {
     const uint32_t section = WARPLOOM_SECTIONS - 1, slices = N / SLICE;
     static const warploom_steps steps = {.steps = WARPLOOM_STEP_ARGUMENTS, .arguments = 16};

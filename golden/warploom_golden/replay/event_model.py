@@ -119,7 +119,7 @@ def pieces(
         drained=PIECE,
         kill_every=kill_every,
         # FrontEnd resets all but its bus port a cycle late.
-        first_clock=0 if host is None else -1,
+        late=0 if host is None else 1,
     )
     source: ReplaySource | HostSource
     if host is None:

@@ -22,7 +22,7 @@ from warploom_golden.replay.waits import Waits
 from warploom_sim import replay as replayed
 from warploom_sim.replay.replay_job import prepare
 from warploom_sim.replay.request import ReplayRequest
-from warploom_spec import LaunchDescriptor, preset
+from warploom_spec import LaunchDescriptor, preset, timing
 
 TRACES = Path(__file__).parents[3] / "traces"
 TINY = ("--sim", "icarus", "--config", "tiny")
@@ -156,6 +156,16 @@ def test_a_launch_has_its_pairs_when_it_comes_late() -> None:
     # The cycle of a record is that of its last word, six behind its first one.
     record = int(tables["ended"]["cycle"][tables["ended"]["ticket"] == last][0]) - 6
     assert int(first) == record + 24 > 3500
+
+
+def test_a_launch_that_comes_in_the_boot_waits_for_a_boot_that_begins_a_cycle_late() -> None:
+    """FrontEnd resets its core a cycle later than a bench resets a launch path."""
+    config = preset("default")
+    boot = timing(config).resident_boot
+    assert boot > 200
+    direct = event_model.run([LAUNCH], config, 1).tables["starts"]["cycle"]
+    hosted = event_model.run([LAUNCH], config, 1, host=HostCycles([100], [])).tables["starts"]
+    assert (direct.tolist(), hosted["cycle"].tolist()) == ([boot], [boot + 1])
 
 
 def test_transfers_beyond_the_launches_are_no_launches() -> None:

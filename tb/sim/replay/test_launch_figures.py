@@ -117,6 +117,7 @@ def test_set_changes_the_preset(tmp_path: Path) -> None:
     ("fields", "text"),
     [
         (("--set", "sms=0"), "sms is 0; legal: 1 to 256"),
+        (("--set", "sections=1"), "loop_sections is 2; legal: 1 to 1 (sections)"),
         (("--set", "sm=4"), "field is 'sm'; legal: sms, "),
         (("--set", "sms"), "setting is 'sms'; legal: FIELD=VALUE, such as sms=4"),
         (("--set", "policy=first_fit", "--policy", "first_fit"), "policy is set twice"),

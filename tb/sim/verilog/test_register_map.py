@@ -386,6 +386,7 @@ def test_a_driver_without_a_preset_is_that_of_default(tmp_path):
             "--driver and --config more than once are given; legal: one of them.",
         ),
         (["--set", "sections=0"], "sections is 0; legal: 1 to 64"),
+        (["--set", "sections=4"], "loop_sections is 8; legal: 1 to 4 (sections)"),
     ],
 )
 def test_a_driver_for_something_else_is_refused(more, said, tmp_path):

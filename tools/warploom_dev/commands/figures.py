@@ -37,14 +37,21 @@ def figures(blocks: tuple[str, ...], check: bool, jobs: int) -> None:
     """
     from amaranth.hdl import UnusedElaboratable
 
-    from warploom_dev.freshness import coverage_rows, mutant_rows, proof_rows, shown, synth_rows
+    from warploom_dev.freshness import (
+        coverage_rows,
+        family_rows,
+        mutant_rows,
+        proof_rows,
+        shown,
+        synth_rows,
+    )
     from warploom_dev.freshness.question import answers
     from warploom_dev.pages import require
 
     # A bench is also made to read what it states.
     warnings.filterwarnings("ignore", category=UnusedElaboratable)
     require(*shown.PAGES)
-    kinds = (synth_rows, mutant_rows, coverage_rows, proof_rows)
+    kinds = (synth_rows, family_rows, mutant_rows, coverage_rows, proof_rows)
     questions = [
         question
         for kind in kinds

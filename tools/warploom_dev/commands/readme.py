@@ -7,7 +7,7 @@ import click
 from warploom_dev.beside_streams import FIGURES as BESIDE
 from warploom_dev.method_figures import FILE, MEASUREMENTS, measure
 from warploom_dev.pages import require
-from warploom_dev.readme import LATENCY, PAGE, SYNTH, WORKFLOW, page_text
+from warploom_dev.readme import FORMAL, LATENCY, MUTANTS, PAGE, SYNTH, WORKFLOW, page_text
 from warploom_sim.json_file import write_json, write_whole
 from warploom_spec import WarploomError
 
@@ -31,7 +31,7 @@ def readme(update: bool, measured: bool) -> None:
       python -m warploom_dev readme --update
       python -m warploom_dev readme --measure --update
     """
-    require(PAGE, SYNTH, LATENCY, BESIDE, WORKFLOW)
+    require(PAGE, SYNTH, LATENCY, FORMAL, MUTANTS, BESIDE, WORKFLOW)
     if measured:
         write_json(FILE, {name: measure(name) for name in MEASUREMENTS})
     require(FILE)

@@ -8,7 +8,7 @@ from warploom_dev import readme
 from warploom_dev.coverage import coverage_figures, coverage_report
 from warploom_dev.formal import formal_report
 from warploom_dev.mutate import mutate_figures, mutate_report
-from warploom_dev.synth import costs, synth_figures, synth_report
+from warploom_dev.synth import costs, families, synth_figures, synth_report
 from warploom_dev.verification import plan
 
 #: All of them, in the repository.
@@ -35,7 +35,9 @@ def texts() -> dict[Path, str]:
     mutants = mutate_figures.read(mutate_figures.FILE).values()
     coverage = coverage_figures.read(coverage_figures.FILE).values()
     written: dict[Path, Callable[[str], str]] = {
-        synth_report.PAGE: lambda text: synth_report.page_text(text, synth),
+        synth_report.PAGE: lambda text: families.page_text(
+            synth_report.page_text(text, synth), list(families.read().values())
+        ),
         mutate_report.PAGE: lambda text: mutate_report.page_text(text, mutants),
         formal_report.PAGE: lambda text: formal_report.page_text(text, formal_report.read()),
         plan.PAGE: lambda text: plan.page_text(text, plan.Figures.committed()),

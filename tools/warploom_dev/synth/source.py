@@ -45,17 +45,13 @@ class Source:
     @property
     def netlist_hash(self) -> str:
         """What the figures belong to; a comment changes no figure."""
-        return hashlib.sha256(without_comments(self.text).encode()).hexdigest()
+        lines = (line for line in self.text.splitlines() if not line.startswith(("//", "/*")))
+        return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
     @property
     def port_bits(self) -> int:
         """Bits of all ports but clock and reset."""
         return sum(port.bits for port in self.ports)
-
-
-def without_comments(verilog: str) -> str:
-    """Return Verilog without its lines of comment."""
-    return "\n".join(line for line in verilog.splitlines() if not line.startswith(("//", "/*")))
 
 
 def generate(target: Target) -> Source:

@@ -75,8 +75,8 @@ class ResidentPath:
         The SMs; None: what the configuration says.
     launch_timeout : int
         Cycles of a run; 0: no limit.
-    first_clock : int
-        The clock in cycle 0.
+    late : int
+        Its reset ends so many cycles after cycle 0: clock and boot begin then.
     queue : type of SleepingQueue
         The queue's class: a test gives one that breaks a rule.
     dense : bool
@@ -106,7 +106,7 @@ class ResidentPath:
         kill_every: int | None = None,
         machine: Machine | None = None,
         launch_timeout: int = 0,
-        first_clock: int = 0,
+        late: int = 0,
         queue: type[SleepingQueue] = SleepingQueue,
         dense: bool = False,
     ):
@@ -119,8 +119,8 @@ class ResidentPath:
         self.cycle = 0
         self._checks, self._indices = Checks(config), Indices(config)
         self._ports = Ports(config)
-        self._clock, self._limit, self._dense = first_clock, launch_timeout, dense
-        self._boot = timing(config).resident_boot
+        self._clock, self._limit, self._dense = -late, launch_timeout, dense
+        self._boot = timing(config).resident_boot + late
         # The queue is stepped in each cycle up to this one.
         self._awake = 0
         # What a host does: a launch of this cycle, what stands at ports, records that it popped.
