@@ -13,6 +13,7 @@ from warploom_dev.commands.map import register_map
 from warploom_dev.commands.mutate import mutate
 from warploom_dev.commands.plan import plan
 from warploom_dev.commands.readme import readme
+from warploom_dev.commands.record import record
 from warploom_dev.commands.synth import synth
 from warploom_sim.cli import CommandGroup
 
@@ -33,6 +34,7 @@ def main() -> None:
       python -m warploom_dev map --update
       python -m warploom_dev plan --update
       python -m warploom_dev readme --update
+      python -m warploom_dev record
       python -m warploom_dev synth --block GridWalker
       python -m warploom_dev bench --sim verilator
     """
@@ -49,4 +51,5 @@ main.add_command(register_map)
 main.add_command(mutate)
 main.add_command(plan)
 main.add_command(readme)
+main.add_command(record)
 main.add_command(synth)

@@ -207,7 +207,7 @@ def synthesise(family: str, top: str, verilog: str, folder: Path) -> Counter[str
     return Counter({name: int(number) for name, number in cells.items()})
 
 
-def counts(family: str, cells: Mapping[str, int]) -> dict[str, int]:
+def counts(family: str, cells: Mapping[str, int]) -> dict[str, Any]:
     """Return the figures of cells.
 
     Raises
