@@ -15,6 +15,7 @@ from warploom_golden.replay import event_model
 from warploom_golden.replay.event_model import Events
 from warploom_sim import replay
 from warploom_sim.replay import replay_events, replay_job
+from warploom_sim.replay.analysis import block_sums
 from warploom_sim.replay.analysis.overview import overview
 from warploom_sim.replay.replay_columns import block_columns
 from warploom_sim.replay.replay_result import Replay
@@ -98,6 +99,26 @@ def test_the_overview_of_pieces_is_that_of_the_whole(runs: tuple[Replay, Replay]
     for one, other in zip(pieced.blockers, whole.blockers, strict=True):
         assert (one.kernel, one.by_limit) == (other.kernel, other.by_limit)
         assert one.over_time.tolist() == other.over_time.tolist()
+
+
+def test_a_report_before_an_offer_of_an_earlier_piece_adds_nothing_after_it() -> None:
+    """The last offer is in 37; of the blocks of 10 and 37 those cycles count that are after it."""
+    sums, slots = np.zeros((1, block_sums.SUMS), np.int64), np.zeros((3, 2), np.int64)
+
+    def add(offers: dict[int, int], reports: dict[int, int]) -> None:
+        given = [
+            np.array(values, np.int64)
+            for each in (offers, reports)
+            for values in ([*each], [*each.values()])
+        ]
+        cycles, offered, reported, ended = given
+        rows, found = np.zeros_like(cycles), np.zeros((2, len(reported)), np.int64)
+        block_sums.add(sums, slots, cycles, rows, offered, reported, ended, *found)
+
+    add({10: 0, 11: 1, 37: 2}, {})
+    add({}, {36: 1, 40: 0, 50: 2})
+    assert sums[0, block_sums.HELD_AFTER] == (40 - 37) + (50 - 37)
+    assert sums[0, block_sums.HELD] == (36 - 11) + (40 - 10) + (50 - 37)
 
 
 @pytest.mark.parametrize("options", [{}, {"kill_every": 2, "arrivals": "trace"}], ids=str)

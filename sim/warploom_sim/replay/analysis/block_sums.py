@@ -67,7 +67,8 @@ def add(
         sums[row, REPORTED] += 1
         sums[row, LAST] = reported[n]
         sums[row, HELD] += reported[n] - since
-        sums[row, HELD_AFTER] += reported[n] - sums[row, LAST_OFFER]
+        # A piece before may have had an offer of a later cycle than this report.
+        sums[row, HELD_AFTER] += max(reported[n] - sums[row, LAST_OFFER], 0)
     while k < len(offered):
         take(sums, slots, offered[k], rows[k], offer_slots[k])
         k += 1
