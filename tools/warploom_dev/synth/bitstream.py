@@ -34,24 +34,15 @@ opt_clean
 techmap -map +/cmp2lut.v -D LUT_WIDTH=4
 opt_expr
 opt_clean
-{multipliers}
+techmap -map +/mul2dsp.v -D DSP_A_MAXWIDTH=18 -D DSP_B_MAXWIDTH=18 -D DSP_A_MINWIDTH=2 \
+    -D DSP_B_MINWIDTH=2 -D DSP_NAME=$__MUL18X18
+chtype -set $mul t:$__soft_mul
 techmap -map +/lattice/dsp_map_18x18.v
 alumacc
 opt
 memory -nomap
 opt_clean
 """
-#: Kinds of multiplier: cell, most bits of both factors, fewest of each.
-_MULTIPLIERS: Final = (
-    ("$__MUL18X18", 18, 10, 4),
-    ("$__MUL18X18", 18, 4, 10),
-    ("$__MUL9X9", 9, 4, 4),
-)
-_MULTIPLIER: Final = (
-    "techmap -map +/mul2dsp.v -D DSP_A_MAXWIDTH={most} -D DSP_B_MAXWIDTH={most}"
-    " -D DSP_A_MINWIDTH={a} -D DSP_B_MINWIDTH={b} -D DSP_NAME={cell}\n"
-    "chtype -set $mul t:$__soft_mul"
-)
 _SCRIPT: Final = """
 read_verilog {sources}
 synth_ecp5 -top top -run begin:coarse
@@ -63,11 +54,7 @@ write_json top.json
 
 
 def _script(sources: Sequence[str]) -> str:
-    multipliers = (
-        _MULTIPLIER.format(cell=cell, most=most, a=a, b=b) for cell, most, a, b in _MULTIPLIERS
-    )
-    coarse = _COARSE.format(multipliers="\n".join(multipliers))
-    return _SCRIPT.format(sources=" ".join(sources), coarse=coarse)
+    return _SCRIPT.format(sources=" ".join(sources), coarse=_COARSE)
 
 
 def synthesise(sources: Sequence[Path], folder: Path) -> Counter[str]:
@@ -122,7 +109,7 @@ def place_and_pack(
         If the design does not fit the device or is not routed.
     """
     options = [*device, "--json", "top.json", "--lpf", pins, "--seed", str(seed)]
-    options += ["--timing-allow-fail", "--quiet", "--log", "placed.log"]
+    options += ["--timing-allow-fail", "--router", "router2", "--quiet", "--log", "placed.log"]
     options += ["--report", REPORT, "--textcfg", "top.config"]
     flow.run_tool("nextpnr", [placer.command, *options], folder)
     packer = str(Path(sys.executable).with_name(_PACKER))
