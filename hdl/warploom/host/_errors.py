@@ -13,9 +13,6 @@ from warploom.lib.rows import style
 from warploom_spec import Config, host_packets
 from warploom_spec.host_errors import HostError
 
-#: Sections that completed in the cycle before, with a code, and an argument where there is one.
-Explanation = tuple[Value, ...]
-
 _WIDTHS: Final = {"code": host_packets.HOST_CODE_BITS, "argument": host_packets.FAILURE_BITS}
 
 
@@ -120,14 +117,3 @@ class Errors(wiring.Component):
             reader.addr.eq(self.section),
         ]
         return reader.data
-
-
-def add_errors(m: Module, config: Config, explained: dict[str, Explanation]) -> Errors:
-    """Add what keeps and shows ERROR, with the kinds of answers that there are."""
-    has_argument = {name: len(answer) == 3 for name, answer in explained.items()}
-    m.submodules.errors = errors = Errors(config, has_argument)
-    for name, answer in explained.items():
-        kind: Any = getattr(errors, name)
-        fields = zip(("sections", "code", "argument"), answer, strict=False)
-        m.d.comb += [kind[field].eq(value) for field, value in fields]
-    return errors

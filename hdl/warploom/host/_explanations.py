@@ -4,10 +4,14 @@ from typing import Any
 
 from amaranth.hdl import Module, Mux, Signal, Value
 
-from warploom.host._errors import Explanation
+from warploom.host._errors import Errors
 from warploom.host._launch_side import LaunchSide
 from warploom.host._verdict import Verdict
 from warploom.lib.bits import before
+from warploom_spec import Config
+
+#: Sections that completed in the cycle before, with a code, and an argument where there is one.
+Explanation = tuple[Value, ...]
 
 
 def explain_verdict(
@@ -56,3 +60,14 @@ def _completed(m: Module, mask: Value) -> Signal:
     held = Signal(len(mask), name="explained")
     m.d.sync += held.eq(mask)
     return held
+
+
+def add_errors(m: Module, config: Config, explained: dict[str, Explanation]) -> Errors:
+    """Add what keeps and shows ERROR, with the kinds of answers that there are."""
+    has_argument = {name: len(answer) == 3 for name, answer in explained.items()}
+    m.submodules.errors = errors = Errors(config, has_argument)
+    for name, answer in explained.items():
+        kind: Any = getattr(errors, name)
+        fields = zip(("sections", "code", "argument"), answer, strict=False)
+        m.d.comb += [kind[field].eq(value) for field, value in fields]
+    return errors

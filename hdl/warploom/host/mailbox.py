@@ -8,8 +8,12 @@ from amaranth.hdl import Array, C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from warploom.host._errors import Explanation, add_errors
-from warploom.host._explanations import explain_answers, explain_verdict
+from warploom.host._explanations import (
+    Explanation,
+    add_errors,
+    explain_answers,
+    explain_verdict,
+)
 from warploom.host._launch_side import LaunchSide, launch_path_ports
 from warploom.host._loop_side import LoopSide, add_loop_side, connect_loop, loop_ports, whose
 from warploom.host._outcome import Outcome, choose_word

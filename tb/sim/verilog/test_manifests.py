@@ -18,6 +18,8 @@ pytestmark = pytest.mark.xdist_group("packed_wrapper")
 CORE = "warploom:core:front_end"
 RTL = ["front_end.v", "front_end_packed.v"]
 PACKAGE = "warploom_pkg.sv"
+#: The SM's port for C, beside the package.
+SM_PORT = ("warploom_sm.h", "warploom_sm.json")
 BENCH = "front_end_bench.v"
 #: Keys of a manifest and of a group of files, from Bender's book (manifest, sources), 0.32.
 BENDER_KEYS = {
@@ -178,11 +180,16 @@ def test_bender_s_manifest_has_documented_keys_and_files_that_exist(delivered: P
 @pytest.mark.thorough
 def test_the_manifests_are_delivered_with_the_core_alone(delivered: Path, tmp_path: Path) -> None:
     generate(["grid_walker"], ["tiny"], tmp_path)
-    assert {path.name for path in (tmp_path / "tiny").iterdir()} == {"grid_walker.v", PACKAGE}
+    assert {path.name for path in (tmp_path / "tiny").iterdir()} == {
+        "grid_walker.v",
+        PACKAGE,
+        *SM_PORT,
+    }
     assert {path.name for path in delivered.iterdir()} == {
         *RTL,
         BENCH,
         PACKAGE,
+        *SM_PORT,
         "warploom.core",
         "Bender.yml",
     }

@@ -102,7 +102,7 @@ def test_verilator_passes_all_files_under_all_rules(delivered: Path) -> None:
     assert not complaints(*files, delivered / "front_end_bench.v", flags=("-Wall", "--timing"))
     # The rules are on: a width that differs is found.
     text = (delivered / FILES[-1]).read_text()
-    (delivered / "wrong.v").write_text(text.replace("[15:0] kill", "[16:0] kill"))
+    (delivered / "wrong.v").write_text(text.replace("[7:0] kill", "[8:0] kill"))
     assert complaints(*files[:-1], delivered / "wrong.v", flags=("-Wall",))
 
 
