@@ -105,7 +105,7 @@ BY_HAND = {
 def test_lockstep_finds_a_wrong_rule(name, seed, monkeypatch):
     plant(monkeypatch, [WRONG[name]])
     with pytest.raises(LockstepError):
-        run([case(ODD, seed + k, 3000) for k in range(12)], "amaranth", waves=False)
+        run([case(ODD, seed + k, 3000) for k in range(40)], "amaranth", waves=False)
 
 
 @pytest.mark.parametrize("name", BY_HAND)
