@@ -226,8 +226,12 @@ class Surroundings(LoopTraffic):
         super().__init__(config_of(context.params["config"]), context.case.rng)
 
 
+#: Launches of a long loop: of its counts bits 0 to 11, and 15, are 1 when it ends.
+LONG = 0x8FFF
+
+
 class LongLoops(Surroundings):
-    """One loop at a time over one slot: all is accepted, and ends, at once, for 33,000 launches.
+    """One loop at a time over one slot: all is accepted, and ends, at once, for `LONG` launches.
 
     So all bits of its counts up to bit 15 change. Then it is stopped, and one begins anew.
     """
@@ -243,7 +247,7 @@ class LongLoops(Surroundings):
         if any(loop.runs for loop in self._loops):
             return 0, None
         number, slot = self._rng.randrange(len(self._loops)), self._some_slot()
-        self._loops[number].runs, self._left = True, 33_000
+        self._loops[number].runs, self._left = True, LONG
         words = {"valid": 1, "loop": number, "count": WORD, "first_slot": slot, "last_slot": slot}
         return self._begin.pack(words | {"in_flight": 2}), None
 

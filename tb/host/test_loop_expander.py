@@ -50,8 +50,8 @@ def case(config, seed, cycles=4000):
 
 
 def long_case(config, seed):
-    """Return a case of a loop of 33,000 launches, and of the beginning of the next one."""
-    return replace(case(config, seed, 260_000), stimulus=LongLoops, events={})
+    """Return a case of a loop of `LONG` launches, and of the beginning of the next one."""
+    return replace(case(config, seed, 300_000), stimulus=LongLoops, events={})
 
 
 def test_equals_its_model_on_amaranth(seed):
