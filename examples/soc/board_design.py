@@ -72,7 +72,7 @@ def system(board: boards.Board, verilog: Path) -> Any:
 
     from soc.soc_design import Soc
 
-    class Clock(LiteXModule):  # type: ignore[misc]
+    class Clock(LiteXModule):
         def __init__(self, platform: Any) -> None:
             self.rst = Signal()
             self.cd_sys = ClockDomain()

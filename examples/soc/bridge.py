@@ -18,7 +18,7 @@ PATIENCE: Final = 10.0
 _WORDS: Final = 64
 
 
-class Bus(CommUART):  # type: ignore[misc]
+class Bus(CommUART):
     """The bus of a system, over a serial port.
 
     LiteX's class waits for an answer for ever and sends a command in pieces. Here a command goes

@@ -37,7 +37,7 @@ _CHANNELS: Final = {
 }
 
 
-class Gpu(LiteXModule):  # type: ignore[misc]
+class Gpu(LiteXModule):
     """FrontEnd with two SimtCores, as `soc.gpu_verilog` wrote it, between LiteX's buses.
 
     Parameters
@@ -110,7 +110,7 @@ def add_gpu(soc: Any, verilog: Path, wired: Any = 1) -> None:
         soc.irq.add("gpu", use_loc_if_exists=True)
 
 
-class SimulatedPlatform(GenericPlatform):  # type: ignore[misc]
+class SimulatedPlatform(GenericPlatform):
     """Pins of a bench: a clock, a reset, a UART, and a switch in the interrupt's wire."""
 
     def __init__(self) -> None:
@@ -122,14 +122,14 @@ class SimulatedPlatform(GenericPlatform):  # type: ignore[misc]
         """Build nothing: the bench is compiled over the sources."""
 
 
-class _Clock(LiteXModule):  # type: ignore[misc]
+class _Clock(LiteXModule):
     def __init__(self, platform: Any) -> None:
         self.cd_sys = ClockDomain()
         self.comb += self.cd_sys.clk.eq(platform.request("clk"))
         self.comb += self.cd_sys.rst.eq(platform.request("rst"))
 
 
-class Soc(SoCCore):  # type: ignore[misc]
+class Soc(SoCCore):
     """The whole system.
 
     Parameters

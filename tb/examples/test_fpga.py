@@ -108,7 +108,6 @@ def test_a_mark_says_whether_the_sources_have_changed(
 
 @pytest.mark.thorough
 def test_the_program_finds_its_registers_where_the_board_has_them() -> None:
-    pytest.importorskip("litex_boards")
     from soc.gpu_verilog import gpu_verilog
     from soc.soc_design import simulated
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from soc import firmware, host, simulation
+from soc import firmware, host_command, simulation
 from soc.gpu_verilog import CONFIG
 from warploom_spec import preset
 from warploom_spec.host_registers import IDENTITY, MAP_VERSION, config_crc
@@ -26,8 +26,8 @@ TRIES = 100
 
 
 def test_without_litex_one_line_says_what_is_missing() -> None:
-    program = "import sys; sys.modules['litex'] = None; from soc import host; "
-    program += "sys.exit(host.main(['--port', 'sim']))"
+    program = "import sys; sys.modules['litex'] = None; from soc import host_command; "
+    program += "sys.exit(host_command.main(['--port', 'sim']))"
     path = os.pathsep.join(sys.path)
     done = subprocess.run(
         [sys.executable, "-c", program],
@@ -42,7 +42,7 @@ def test_without_litex_one_line_says_what_is_missing() -> None:
 
 def _refused(port: str, capsys: pytest.CaptureFixture[str], *more: str) -> str:
     """Return the one line of a run that is refused."""
-    assert host.main(["--port", port, *more]) == 2
+    assert host_command.main(["--port", port, *more]) == 2
     out, line = capsys.readouterr()
     assert out == "" and line.count("\n") == 1
     return line
@@ -104,7 +104,7 @@ def test_a_board_with_another_config_crc_is_refused(
 
 @pytest.mark.deep
 def test_a_kernel_runs_from_the_host(capsys: pytest.CaptureFixture[str]) -> None:
-    code = host.main(["--port", "sim"])
+    code = host_command.main(["--port", "sim"])
     out, said = capsys.readouterr()
     assert code == 0, said
     assert re.fullmatch(r"vector add ok: 256 elements as NumPy has them, kernel \d+ cycles\n", out)
@@ -119,7 +119,7 @@ def test_a_kernel_that_subtracts_is_found(
     wrong = tmp_path / "vector_add.elf"
     wrong.write_bytes(data.replace(ADD, SUB))
     monkeypatch.setattr(firmware, "KERNEL", wrong)
-    assert host.main(["--port", "sim"]) == 1
+    assert host_command.main(["--port", "sim"]) == 1
     assert "host: element 0 is " in capsys.readouterr().err
 
 

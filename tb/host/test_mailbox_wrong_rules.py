@@ -153,9 +153,9 @@ WRONG = {
         (
             Change(
                 Mailbox,
-                "_keep_outcomes",
-                "Cat(done.valid & ~closed for",
-                "Cat(done.valid for",
+                "elaborate",
+                "closed, ended, explained",
+                "closed, Cat(done.valid for done in self.done), explained",
             ),
             Change(Model, "_take_unit_answers", "if not closed:", "if True:"),
         ),

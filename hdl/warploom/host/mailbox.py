@@ -158,7 +158,7 @@ class Mailbox(wiring.Component):
             m.d.sync += self.completed.eq(completed.any())
         self._read(
             m,
-            *self._keep_outcomes(m, doorbell, rings, interrupted, closed, explained),
+            *self._keep_outcomes(m, doorbell, rings, interrupted, closed, ended, explained),
             kept,
             shut,
             loop,
@@ -186,6 +186,7 @@ class Mailbox(wiring.Component):
         rings: Signal,
         interrupted: Signal,
         closed: Value,
+        ended: Value,
         explained: dict[str, Explanation],
     ) -> tuple[list[Outcome], Value]:
         """Add the words of all sections but their tickets; return them, and ERROR."""
@@ -194,7 +195,6 @@ class Mailbox(wiring.Component):
         reads = choose_word(m, offset)
         selected = Signal(config.sections, name="reads_section")
         m.d.sync += selected.eq(Cat(inside & (section == k) for k in range(config.sections)))
-        ended = Cat(done.valid & ~closed for done in self.done)
         errors = add_errors(m, config, explained)
         m.d.comb += [
             errors.clear.eq(before(m, "rung_before", rings)),
