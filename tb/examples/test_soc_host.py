@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from soc import firmware, host_command, simulation
+from soc import firmware, host_command
 from soc.gpu_verilog import CONFIG
 from warploom_spec import preset
 from warploom_spec.host_registers import IDENTITY, MAP_VERSION, config_crc
@@ -134,7 +134,7 @@ def test_a_core_of_another_configuration_is_refused(
 
 @pytest.mark.deep
 def test_random_bytes_and_broken_commands_stop_nothing() -> None:
-    from soc import bridge, host_run, soc_design
+    from soc import bridge, host_run, simulation, soc_design
     from warploom_spec import WarploomError
 
     header = simulation.bench(bridge=True).headers["csr.h"]
