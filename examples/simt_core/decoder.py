@@ -36,10 +36,12 @@ class Decoder(wiring.Component):
                 "word": In(32),
                 "kind": Out(Kind),
                 "immediate": Out(32),
-                # The second operand is the immediate value, not rs2.
+                # The ALU's second operand is the immediate value, not rs2.
                 "with_immediate": Out(1),
-                # SUB and SRA.
+                # SUB and SRA; whatever needs a difference; shifts.
                 "alternative": Out(1),
+                "subtract": Out(1),
+                "shift": Out(1),
                 # A register other than x0 is written.
                 "writes": Out(1),
             }
@@ -51,6 +53,9 @@ class Decoder(wiring.Component):
         word = self.word
         funct3, funct7, rd, rs1 = word[12:15], word[25:], word[7:12], word[15:20]
         sign = word[31]
+        # SLT and SLTU.
+        compares = funct3[1:] == 1
+        shifts = funct3[:2] == 1
         by_i = Cat(word[20:31], sign.replicate(21))
         by_s = Cat(word[7:12], word[25:31], sign.replicate(21))
         by_b = Cat(C(0, 1), word[8:12], word[25:31], word[7], sign.replicate(20))
@@ -65,29 +70,38 @@ class Decoder(wiring.Component):
                 m.d.comb += [self.kind.eq(Kind.JAL), self.immediate.eq(by_j)]
             with m.Case(0x67):
                 m.d.comb += self.kind.eq(Mux(funct3 == 0, Kind.JALR, Kind.ILLEGAL))
+                m.d.comb += self.with_immediate.eq(1)
             with m.Case(0x63):
                 legal = funct3[1:] != 1
                 m.d.comb += self.kind.eq(Mux(legal, Kind.BRANCH, Kind.ILLEGAL))
-                m.d.comb += self.immediate.eq(by_b)
+                m.d.comb += [self.immediate.eq(by_b), self.subtract.eq(1)]
             with m.Case(0x03):
                 legal = (funct3 != 3) & (funct3[1:] != 3)
                 m.d.comb += self.kind.eq(Mux(legal, Kind.LOAD, Kind.ILLEGAL))
+                m.d.comb += self.with_immediate.eq(1)
             with m.Case(0x23):
                 m.d.comb += self.kind.eq(Mux(funct3 < 3, Kind.STORE, Kind.ILLEGAL))
-                m.d.comb += self.immediate.eq(by_s)
+                m.d.comb += [self.immediate.eq(by_s), self.with_immediate.eq(1)]
             with m.Case(0x13):
                 right = funct3 == 5
                 shift_legal = (funct7 == 0) | (right & (funct7 == 0x20))
-                legal = (funct3[:2] != 1) | shift_legal
+                legal = ~shifts | shift_legal
                 m.d.comb += [
                     self.kind.eq(Mux(legal, Kind.ALU, Kind.ILLEGAL)),
                     self.with_immediate.eq(1),
                     self.alternative.eq(right & word[30]),
+                    self.subtract.eq(compares),
+                    self.shift.eq(shifts),
                 ]
             with m.Case(0x33):
                 alternative = (funct7 == 0x20) & ((funct3 == 0) | (funct3 == 5))
                 with m.If((funct7 == 0) | alternative):
-                    m.d.comb += [self.kind.eq(Kind.ALU), self.alternative.eq(word[30])]
+                    m.d.comb += [
+                        self.kind.eq(Kind.ALU),
+                        self.alternative.eq(word[30]),
+                        self.subtract.eq(compares | word[30]),
+                        self.shift.eq(shifts),
+                    ]
                 with m.Elif((funct7 == 1) & ~funct3[2]):
                     m.d.comb += self.kind.eq(Kind.MULTIPLY)
             with m.Case(0x0F):

@@ -23,8 +23,8 @@ class LaneMemory(wiring.Component):
         units = range(config.shared_units + 1)
         super().__init__(
             {
-                # Begin. The following ones keep their values until the end; `addresses` and `lanes`
-                # are read in this cycle alone.
+                # Begin. `lanes` is read in this cycle alone, the following ones from the next cycle
+                # to the end, in which they keep their values.
                 "start": In(1),
                 "load": In(1),
                 "funct3": In(3),
@@ -54,11 +54,10 @@ class LaneMemory(wiring.Component):
         lanes = self._config.warp_size
         left = Signal(lanes)
         going = Signal()
-        addresses = Signal(32 * lanes)
         lane = Signal(range(lanes))
         address = Signal(32)
         m.d.comb += lane.eq(lowest_number(left))
-        m.d.comb += address.eq(addresses.word_select(lane, 32))
+        m.d.comb += address.eq(self.addresses.word_select(lane, 32))
         half, word = self.funct3[0], self.funct3[1]
         common = Signal()
         window = Signal()
@@ -128,7 +127,7 @@ class LaneMemory(wiring.Component):
             self.stopped.eq(going & self.stop & (~self.request.valid | self.request.ready)),
         ]
         with m.If(self.start):
-            m.d.sync += [going.eq(1), left.eq(self.lanes), addresses.eq(self.addresses)]
+            m.d.sync += [going.eq(1), left.eq(self.lanes)]
         with m.Elif(self.done | self.fault | self.stopped):
             m.d.sync += going.eq(0)
         return m
