@@ -53,8 +53,6 @@ class Decoder(wiring.Component):
         word = self.word
         funct3, funct7, rd, rs1 = word[12:15], word[25:], word[7:12], word[15:20]
         sign = word[31]
-        # SLT and SLTU.
-        compares = funct3[1:] == 1
         shifts = funct3[:2] == 1
         by_i = Cat(word[20:31], sign.replicate(21))
         by_s = Cat(word[7:12], word[25:31], sign.replicate(21))
@@ -74,7 +72,7 @@ class Decoder(wiring.Component):
             with m.Case(0x63):
                 legal = funct3[1:] != 1
                 m.d.comb += self.kind.eq(Mux(legal, Kind.BRANCH, Kind.ILLEGAL))
-                m.d.comb += [self.immediate.eq(by_b), self.subtract.eq(1)]
+                m.d.comb += self.immediate.eq(by_b)
             with m.Case(0x03):
                 legal = (funct3 != 3) & (funct3[1:] != 3)
                 m.d.comb += self.kind.eq(Mux(legal, Kind.LOAD, Kind.ILLEGAL))
@@ -90,18 +88,11 @@ class Decoder(wiring.Component):
                     self.kind.eq(Mux(legal, Kind.ALU, Kind.ILLEGAL)),
                     self.with_immediate.eq(1),
                     self.alternative.eq(right & word[30]),
-                    self.subtract.eq(compares),
-                    self.shift.eq(shifts),
                 ]
             with m.Case(0x33):
                 alternative = (funct7 == 0x20) & ((funct3 == 0) | (funct3 == 5))
                 with m.If((funct7 == 0) | alternative):
-                    m.d.comb += [
-                        self.kind.eq(Kind.ALU),
-                        self.alternative.eq(word[30]),
-                        self.subtract.eq(compares | word[30]),
-                        self.shift.eq(shifts),
-                    ]
+                    m.d.comb += [self.kind.eq(Kind.ALU), self.alternative.eq(word[30])]
                 with m.Elif((funct7 == 1) & ~funct3[2]):
                     m.d.comb += self.kind.eq(Kind.MULTIPLY)
             with m.Case(0x0F):
@@ -114,6 +105,11 @@ class Decoder(wiring.Component):
                     m.d.comb += self.kind.eq(Kind.CSR)
                 with m.Elif((number == _BARRIER_CSR) & only_writes & (rd == 0)):
                     m.d.comb += self.kind.eq(Kind.BARRIER)
+        computes = self.kind == Kind.ALU
+        m.d.comb += self.shift.eq(computes & shifts)
+        # SUB, SLT and SLTU; SRA does not look at it.
+        differs = self.alternative | (funct3[1:] == 1)
+        m.d.comb += self.subtract.eq((self.kind == Kind.BRANCH) | computes & differs)
         without = [Kind.ILLEGAL, Kind.BRANCH, Kind.STORE, Kind.BARRIER, Kind.FENCE]
         m.d.comb += self.writes.eq((rd != 0) & Cat(self.kind != kind for kind in without).all())
         return m

@@ -19,8 +19,6 @@ class LaneAlu(wiring.Component):
                 "a": In(32),
                 "b": In(32),
                 "funct3": In(3),
-                # `result` is `total`, whatever funct3 is.
-                "adds": In(1),
                 # `total` is a difference; the right shift keeps the sign; `product` is a shift.
                 "subtract": In(1),
                 "alternative": In(1),
@@ -44,14 +42,11 @@ class LaneAlu(wiring.Component):
         minus = self.subtract
         m.d.comb += added.eq(Cat(minus, a) + Cat(minus, b ^ minus.replicate(32)))
         m.d.comb += self.total.eq(added[1:33])
-        less = Signal()
-        less_unsigned = Signal()
-        m.d.comb += less_unsigned.eq(~added[33])
-        m.d.comb += less.eq(Mux(a[31] == b[31], less_unsigned, a[31]))
+        less_unsigned = ~added[33]
+        less = Mux(a[31] == b[31], less_unsigned, a[31])
         # Places 1 and 5 are shifts.
-        total = self.total
-        by_funct3 = (total, total, less, less_unsigned, a ^ b, a ^ b, a | b, a & b)
-        m.d.comb += self.result.eq(Array(by_funct3)[Mux(self.adds, 0, funct3)])
+        by_funct3 = (self.total, 0, less, less_unsigned, a ^ b, a ^ b, a | b, a & b)
+        m.d.comb += self.result.eq(Array(by_funct3)[funct3])
         self._multiply(m)
         compared = Mux(funct3[2], Mux(funct3[1], less_unsigned, less), a == b)
         m.d.comb += self.taken.eq(compared ^ funct3[0])

@@ -11,14 +11,8 @@ from simt_core.index_reader import IndexReader
 from simt_core.lane_alu import LaneAlu
 from simt_core.lane_memory import LaneMemory
 from simt_core.packets import memory_request, retired_turn
-from simt_core.warp_state import (
-    Registers,
-    add_contexts,
-    add_indices,
-    add_origins,
-    csr_values,
-    short_pc,
-)
+from simt_core.warp_contexts import add_contexts, short_pc
+from simt_core.warp_state import Registers, add_indices, add_origins, csr_values
 from simt_core.warp_table import WarpTable
 from warploom_spec import Config, WarploomError, layouts
 from warploom_spec.sm_packets import placed_block, warp_end, warp_start
@@ -100,7 +94,10 @@ class SimtCore(wiring.Component):
         pcs = [before.pcs.word_select(n, pc_bits) for n in lanes]
         runnable = Signal(len(lanes))
         m.d.comb += runnable.eq(before.running & ~waiting)
-        lowest = _lowest(m, runnable, pcs)
+        # A lane that is not runnable has a 1 above its pc.
+        keys = [Cat(pcs[n], ~runnable[n]) for n in lanes]
+        lowest = Signal(pc_bits)
+        m.d.comb += lowest.eq(_least(m, keys, "least"))
         pc = Signal(self._memory_bits)
         active = Signal(len(lanes))
 
@@ -113,7 +110,7 @@ class SimtCore(wiring.Component):
         )
         csrs = csr_values(m, word[20:24], indices, origin)
         # Registers: what a lane has computed, and its next pc.
-        results, targets, products = self._execute(m, decoder, pc, (a, b), csrs)
+        results, targets, products = self._execute(m, decoder, pc, (a, b), *csrs)
         load = decoder.kind == Kind.LOAD
         m.d.comb += [
             accesses.load.eq(load),
@@ -129,12 +126,11 @@ class SimtCore(wiring.Component):
         after = context.after
         ends = Signal(len(lanes))
         m.d.comb += ends.eq(active & Cat(target == 0 for target in targets))
-        waits = Mux(decoder.kind == Kind.BARRIER, active, 0)
         rd = word[7:12]
         m.d.comb += [
             after.pcs.eq(Cat(Mux(active[n], targets[n], pcs[n]) for n in lanes)),
             after.running.eq(before.running & ~ends),
-            after.waiting.eq((waiting | waits) & ~ends),
+            after.waiting.eq((waiting | Mux(decoder.kind == Kind.BARRIER, active, 0)) & ~ends),
             after.written.eq(before.written | (decoder.writes << rd)),
             table.block_warps.eq(words.warps),
             table.block.eq(~(after.running & ~after.waiting).any()),
@@ -145,8 +141,7 @@ class SimtCore(wiring.Component):
             computed = Mux(multiplies, products[n], results[n])
             m.d.comb += value.eq(Mux(load, accesses.row.word_select(n, 32), computed))
         first = (~before.written.bit_select(rd, 1), arguments)
-        writes = table.turned & decoder.writes
-        registers.write(m, writes, table.current, rd, values, active, first)
+        registers.write(m, table.turned & decoder.writes, table.current, rd, values, active, first)
         m.d.comb += [
             self.retired_valid.eq(table.turned),
             self.retired.slot.eq(table.slot),
@@ -159,7 +154,6 @@ class SimtCore(wiring.Component):
 
         jumps_aside = (active & Cat(target[1] for target in targets)).any()
         illegal = (decoder.kind == Kind.ILLEGAL) | jumps_aside
-        over = ~after.running.any()
         with m.FSM() as fsm:
             m.d.comb += [table.busy.eq(~fsm.ongoing("PICK")), fetching.eq(fsm.ongoing("FETCH"))]
             with m.State("PICK"):
@@ -185,13 +179,12 @@ class SimtCore(wiring.Component):
                     m.d.comb += accesses.start.eq(1)
                     m.next = "ACCESS"
             with m.State("RETIRE"):
+                m.next = "PICK"
                 with m.If(illegal):
                     m.d.comb += table.fault.eq(1)
-                    m.next = "PICK"
                 with m.Else():
                     m.d.comb += table.turned.eq(1)
-                    m.next = "PICK"
-                    with m.If(over):
+                    with m.If(~after.running.any()):
                         m.next = "END"
                     with m.Elif(table.block):
                         m.next = "BARRIER"
@@ -239,24 +232,19 @@ class SimtCore(wiring.Component):
         ]
 
     def _execute(
-        self, m: Module, decoder: Decoder, pc: Signal, operands: Any, csrs: Any
+        self, m: Module, decoder: Decoder, pc: Signal, operands: Any, csr: Any, own_csrs: Any
     ) -> tuple[list[Signal], list[Signal], list[Any]]:
         """Return each lane's result, next pc, and product; in the cycle after the operands."""
         kind, immediate, word = decoder.kind, decoder.immediate, decoder.word
         relative = Signal(32)
         following = Signal(32)
         m.d.comb += [relative.eq(pc + immediate), following.eq(pc + 4)]
-        csr, own_csrs = csrs
         # Results that are the same for all lanes; 0 if there is none.
         common = Signal(32)
         with m.Switch(kind):
-            for of_kind, value in (
-                (Kind.LUI, immediate),
-                (Kind.AUIPC, relative),
-                (Kind.JAL, following),
-                (Kind.JALR, following),
-                (Kind.CSR, csr),
-            ):
+            with m.Case(Kind.JAL, Kind.JALR):
+                m.d.comb += common.eq(following)
+            for of_kind, value in ((Kind.LUI, immediate), (Kind.AUIPC, relative), (Kind.CSR, csr)):
                 with m.Case(of_kind):
                     m.d.comb += common.eq(value)
         accesses = (kind == Kind.LOAD) | (kind == Kind.STORE)
@@ -270,8 +258,7 @@ class SimtCore(wiring.Component):
             m.d.comb += [
                 alu.a.eq(a),
                 alu.b.eq(Mux(decoder.with_immediate, immediate, b)),
-                alu.funct3.eq(word[12:15]),
-                alu.adds.eq(accesses),
+                alu.funct3.eq(Mux(accesses, 0, word[12:15])),
                 alu.subtract.eq(decoder.subtract),
                 alu.alternative.eq(decoder.alternative),
                 alu.shift.eq(decoder.shift),
@@ -284,15 +271,6 @@ class SimtCore(wiring.Component):
             m.d.sync += targets[n].eq(Mux(kind == Kind.JALR, aside, target))
             products.append(alu.product)
         return results, targets, products
-
-
-def _lowest(m: Module, runnable: Signal, pcs: list[Any]) -> Signal:
-    """Return the lowest pc among the runnable lanes."""
-    # A lane that is not runnable has a 1 above its pc.
-    keys = [Cat(pc, ~runnable[n]) for n, pc in enumerate(pcs)]
-    lowest = Signal(len(pcs[0]))
-    m.d.comb += lowest.eq(_least(m, keys, "least"))
-    return lowest
 
 
 def _least(m: Module, keys: list[Any], name: str) -> Any:

@@ -1,4 +1,4 @@
-"""What a warp keeps between its turns: pcs, registers, indices; and what its block is."""
+"""What a warp keeps beside its pcs: registers and indices; and what its block is."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -19,14 +19,6 @@ _LANE = 12
 
 
 @dataclass(frozen=True)
-class Context:
-    """Pcs and lanes of the current warp: as they are, and as they are after its turn."""
-
-    before: Any
-    after: Any
-
-
-@dataclass(frozen=True)
 class Origin:
     """Where the current warp comes from: its block and launch words, and its number there.
 
@@ -37,40 +29,6 @@ class Origin:
     words: Any
     warp: Any
     starting: Any
-
-
-def short_pc(pc: Any, memory_bits: int) -> Any:
-    """Return a pc as it is kept: its bits within the memory, and whether it is beyond it."""
-    return Cat(pc[:memory_bits], pc[memory_bits:].any())
-
-
-def add_contexts(
-    m: Module, config: Config, table: WarpTable, words: Any, memory_bits: int
-) -> Context:
-    """Keep each warp's short pcs, its lanes, and which registers were written.
-
-    A warp that comes is written at once; at the end of a turn the table refuses warps.
-    """
-    lanes = config.warp_size
-    layout = data.StructLayout(
-        {"pcs": (memory_bits + 1) * lanes, "running": lanes, "waiting": lanes, "written": 32}
-    )
-    memory: Memory = Memory(shape=layout, depth=config.warp_slots, init=[])
-    m.submodules.contexts = memory
-    read = memory.read_port()
-    write = memory.write_port()
-    after = Signal(layout, name="after")
-    begin = Signal(layout, name="begin")
-    m.d.comb += [
-        begin.pcs.eq(short_pc(words.code[:32], memory_bits).replicate(lanes)),
-        begin.running.eq(table.start.payload.mask),
-        read.addr.eq(table.picked),
-        read.en.eq(table.take),
-        write.en.eq(table.turned | table.start.valid & table.start.ready),
-        write.addr.eq(Mux(table.turned, table.current, table.entry)),
-        write.data.eq(Mux(table.turned, after.as_value(), begin.as_value())),
-    ]
-    return Context(read.data, after)
 
 
 def add_origins(m: Module, config: Config, table: WarpTable, block: Any, words: Any) -> Origin:
