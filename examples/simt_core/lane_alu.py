@@ -57,10 +57,9 @@ class LaneAlu(wiring.Component):
         a, b, funct3, shift = self.a, self.b, self.funct3, self.shift
         left = ~funct3[2]
         # A right shift by n is the high half of the product with 2 ** (32 - n).
-        place = Signal(6)
-        power = Signal(33)
-        m.d.comb += place.eq(Mux(left, b[:5], 32 - b[:5]))
-        m.d.comb += power.eq(1 << place)
+        places = Signal(32)
+        m.d.comb += places.eq(1 << (b[:5] ^ (~left).replicate(5)))
+        power = Mux(left, places, Cat(0, places))
         # MULH has two signed factors, MULHSU one, MULHU none; MUL's low half does not care.
         a_sign = a[31] & Mux(shift, self.alternative, funct3[:2] != 3)
         b_sign = b[31] & ~funct3[1] & ~shift

@@ -6,7 +6,7 @@ from amaranth.hdl import C, Cat, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from simt_core.decoder import Decoder, Kind
+from simt_core.decoder import DECODED, Decoder, Kind
 from simt_core.index_reader import IndexReader
 from simt_core.lane_alu import LaneAlu
 from simt_core.lane_memory import LaneMemory
@@ -77,6 +77,7 @@ class SimtCore(wiring.Component):
         m.submodules.table = table = WarpTable(config)
         m.submodules.reader = reader = IndexReader(config)
         m.submodules.decoder = decoder = Decoder()
+        decoded = Signal(DECODED)
         m.submodules.accesses = accesses = LaneMemory(config, self._memory_bits)
         self._connect(m, table, reader, accesses)
         origin = add_origins(m, config, table, self.block, self.words)
@@ -104,14 +105,14 @@ class SimtCore(wiring.Component):
         # The instruction and its operands.
         word = Signal(32)
         fetching = Signal()
-        m.d.comb += [self.fetch_address.eq(lowest[2:-1]), decoder.word.eq(word)]
+        m.d.comb += [self.fetch_address.eq(lowest[2:-1]), decoder.word.eq(self.fetched)]
         a, b = registers.read(
             m, fetching, table.current, self.fetched, word, before.written, arguments
         )
         csrs = csr_values(m, word[20:24], indices, origin)
         # Registers: what a lane has computed, and its next pc.
-        results, targets, products = self._execute(m, decoder, pc, (a, b), *csrs)
-        load = decoder.kind == Kind.LOAD
+        results, targets, products = self._execute(m, decoded, word[12:15], pc, (a, b), *csrs)
+        load = decoded.kind == Kind.LOAD
         m.d.comb += [
             accesses.load.eq(load),
             accesses.funct3.eq(word[12:15]),
@@ -130,30 +131,30 @@ class SimtCore(wiring.Component):
         m.d.comb += [
             after.pcs.eq(Cat(Mux(active[n], targets[n], pcs[n]) for n in lanes)),
             after.running.eq(before.running & ~ends),
-            after.waiting.eq((waiting | Mux(decoder.kind == Kind.BARRIER, active, 0)) & ~ends),
-            after.written.eq(before.written | (decoder.writes << rd)),
+            after.waiting.eq((waiting | Mux(decoded.kind == Kind.BARRIER, active, 0)) & ~ends),
+            after.written.eq(before.written | (decoded.writes << rd)),
             table.block_warps.eq(words.warps),
             table.block.eq(~(after.running & ~after.waiting).any()),
         ]
         values = [Signal(32, name=f"value_{n}") for n in lanes]
-        multiplies = (decoder.kind == Kind.MULTIPLY) | decoder.shift
+        multiplies = (decoded.kind == Kind.MULTIPLY) | decoded.shift
         for n, value in enumerate(values):
             computed = Mux(multiplies, products[n], results[n])
             m.d.comb += value.eq(Mux(load, accesses.row.word_select(n, 32), computed))
         first = (~before.written.bit_select(rd, 1), arguments)
-        registers.write(m, table.turned & decoder.writes, table.current, rd, values, active, first)
+        registers.write(m, table.turned & decoded.writes, table.current, rd, values, active, first)
         m.d.comb += [
             self.retired_valid.eq(table.turned),
             self.retired.slot.eq(table.slot),
             self.retired.warp.eq(origin.warp),
             self.retired.pc.eq(pc),
             self.retired.lanes.eq(active),
-            self.retired.rd.eq(Mux(decoder.writes, rd, 0)),
+            self.retired.rd.eq(Mux(decoded.writes, rd, 0)),
             self.retired.values.eq(Cat(values)),
         ]
 
         jumps_aside = (active & Cat(target[1] for target in targets)).any()
-        illegal = (decoder.kind == Kind.ILLEGAL) | jumps_aside
+        illegal = (decoded.kind == Kind.ILLEGAL) | jumps_aside
         with m.FSM() as fsm:
             m.d.comb += [table.busy.eq(~fsm.ongoing("PICK")), fetching.eq(fsm.ongoing("FETCH"))]
             with m.State("PICK"):
@@ -171,11 +172,11 @@ class SimtCore(wiring.Component):
                     m.d.comb += table.fault.eq(1)
                     m.next = "PICK"
             with m.State("FETCH"):
-                m.d.sync += word.eq(self.fetched)
+                m.d.sync += [word.eq(self.fetched), decoded.eq(decoder.o)]
                 m.next = "EXECUTE"
             with m.State("EXECUTE"):
                 m.next = "RETIRE"
-                with m.If(load | (decoder.kind == Kind.STORE)):
+                with m.If(load | (decoded.kind == Kind.STORE)):
                     m.d.comb += accesses.start.eq(1)
                     m.next = "ACCESS"
             with m.State("RETIRE"):
@@ -232,10 +233,17 @@ class SimtCore(wiring.Component):
         ]
 
     def _execute(
-        self, m: Module, decoder: Decoder, pc: Signal, operands: Any, csr: Any, own_csrs: Any
+        self,
+        m: Module,
+        decoded: Any,
+        funct3: Any,
+        pc: Signal,
+        operands: Any,
+        csr: Any,
+        own_csrs: Any,
     ) -> tuple[list[Signal], list[Signal], list[Any]]:
         """Return each lane's result, next pc, and product; in the cycle after the operands."""
-        kind, immediate, word = decoder.kind, decoder.immediate, decoder.word
+        kind, immediate = decoded.kind, decoded.immediate
         relative = Signal(32)
         following = Signal(32)
         m.d.comb += [relative.eq(pc + immediate), following.eq(pc + 4)]
@@ -257,11 +265,11 @@ class SimtCore(wiring.Component):
             m.submodules[f"alu_{n}"] = alu = LaneAlu()
             m.d.comb += [
                 alu.a.eq(a),
-                alu.b.eq(Mux(decoder.with_immediate, immediate, b)),
-                alu.funct3.eq(Mux(accesses, 0, word[12:15])),
-                alu.subtract.eq(decoder.subtract),
-                alu.alternative.eq(decoder.alternative),
-                alu.shift.eq(decoder.shift),
+                alu.b.eq(Mux(decoded.with_immediate, immediate, b)),
+                alu.funct3.eq(Mux(accesses, 0, funct3)),
+                alu.subtract.eq(decoded.subtract),
+                alu.alternative.eq(decoded.alternative),
+                alu.shift.eq(decoded.shift),
             ]
             own = Mux(computes, alu.result, 0) | Mux(kind == Kind.CSR, own_csrs[n], 0)
             m.d.sync += results[n].eq(common | own)
