@@ -159,19 +159,24 @@ class WarpTable(wiring.Component):
     def _end(
         self, m: Module, reaped: Any, slots: Any, live: Signal, faulted: Signal, here: Signal
     ) -> None:
-        """End a doomed block's warps, or else the current warp whose lanes have ended."""
+        """End a doomed block's warps, or else the current warp whose lanes have ended.
+
+        A doomed block is chosen a cycle before its warps end.
+        """
         count = self._config.warp_slots
         reapable = Signal(count)
+        reaps = Signal()
         slot = Signal.like(self.slot)
         theirs = Signal(count)
         m.d.comb += [
-            reapable.eq(reaped),
-            slot.eq(slots[lowest_number(reapable)[: len(self.entry)]]),
             theirs.eq(Cat(live[n] & (slots[n] == slot) for n in range(count))),
-            self.end_done.eq(self.end & ~reapable.any()),
-            self.ended_valid.eq(self.end | reapable.any()),
+            reapable.eq(reaped & ~Mux(reaps, theirs, 0)),
+            self.end_done.eq(self.end & ~reaps),
+            self.ended_valid.eq(self.end | reaps),
         ]
-        with m.If(reapable.any()):
+        m.d.sync += reaps.eq(reapable.any())
+        m.d.sync += slot.eq(slots[lowest_number(reapable)[: len(self.entry)]])
+        with m.If(reaps):
             fault = faulted.bit_select(slot, 1)
             m.d.comb += [
                 self.ended.slot.eq(slot),
