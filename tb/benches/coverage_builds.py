@@ -60,7 +60,9 @@ BUILDS: Final[dict[str, tuple[Build, ...]]] = {
         for config in BLOCK_DISPATCHERS
     ),
     "kernel_queue": (
-        Build.of(kernel_queue_cases.make_queue, test_kernel_queue.LOOPS, **test_kernel_queue.WRAPS),
+        Build.of(
+            kernel_queue_cases.make_queue, test_kernel_queue.LOOPS, **kernel_queue_cases.WRAPS
+        ),
     ),
     "record_queue": (Build.of(test_record_queue.make, test_record_queue.LOOPS),),
     "launch_path": (
