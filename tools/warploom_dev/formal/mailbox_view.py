@@ -132,8 +132,13 @@ class Doorbells:
             "abort": Cat(self.aborts).any(),
             "command": any_command,
         }
-        #: Those that were sent and not answered (state).
-        self.unanswered = [self._count(sent[name], answers[name], name) for name in answers]
+        handed = {
+            "launch": self.sent,
+            "abort": dut.abort.valid & dut.abort.ready,
+            "command": gave,
+        }
+        #: Those that the launch path has taken and not answered (state).
+        self.unanswered = [self._count(handed[name], answers[name], name) for name in answers]
         #: One was answered in the cycle before: its section completes in this one.
         self.heard = [b.before(answers[name], f"heard_{name}") for name in answers]
         #: Those that are not answered, or were answered in the cycle before (state).

@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from amaranth.hdl import Cat, Mux, Signal, Value
+from amaranth.hdl import C, Cat, Mux, Signal, Value
 
 from warploom.launch.kernel_queue import KernelQueue
 from warploom_dev.formal.formal_bench import FormalBench
@@ -42,6 +42,8 @@ class ResidentView:
     ----------
     b : FormalBench
         Its ``fault`` may be one of `BUGS`.
+    launches : int, optional
+        How many launches the host sends at most: as many as a number has values, or fewer.
 
     Attributes
     ----------
@@ -57,8 +59,8 @@ class ResidentView:
         The dispatcher's levels.
     """
 
-    def __init__(self, b: FormalBench) -> None:
-        self.b = b
+    def __init__(self, b: FormalBench, launches: int = (1 << TAG_BITS) - 1) -> None:
+        self.b, self.launches = b, launches
         self.streams = range(1 << b.config.stream_bits)
         # Its ports are made from a dictionary: no type checker sees them.
         first = 2 if b.fault == "second" else 1
@@ -71,12 +73,13 @@ class ResidentView:
         self._drive()
 
     def _send(self) -> None:
-        """Send a launch with `pace`, `records_left` and `room`; at most seven in a run."""
+        """Send a launch with `pace`, `records_left` and `room`; at most so many in a run."""
         b, dut = self.b, self.dut
         self.sent_priority = b.free(b.config.priority_bits, "sent_priority")
         number = b.register(TAG_BITS, "sent_number")
         may = dut.pace & dut.records_left & dut.room.bit_select(self.sent_priority, 1)
-        self.sends = b.value(b.free(1, "sent_valid") & may & ~number.all(), "sends")
+        left = number != self.launches
+        self.sends = b.value(b.free(1, "sent_valid") & may & left, "sends")
         b.m.d.sync += number.eq(number + self.sends)
 
     def _come(self) -> None:
@@ -238,6 +241,8 @@ class ResidentView:
 class Followed:
     """The launch of one number, which may be any of the first three, from the ports alone.
 
+    Of a host that sends one launch it is that one.
+
     Attributes
     ----------
     accepted, ended : Signal
@@ -255,7 +260,7 @@ class Followed:
     def __init__(self, view: ResidentView) -> None:
         self.view, b, m = view, view.b, view.b.m
         dut = view.dut
-        self.tag = tag = b.constant(2, "tag")
+        self.tag = tag = b.constant(2, "tag") if view.launches > 1 else C(1, 2)
         answers = b.register(TAG_BITS, "answers")
         m.d.sync += answers.eq(answers + dut.answer.valid)
         self.mine_answered = b.value(dut.answer.valid & (answers + 1 == tag), "mine_answered")

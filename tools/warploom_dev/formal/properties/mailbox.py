@@ -162,13 +162,13 @@ def assume_neighbours(b: FormalBench, dut: Any, bells: Doorbells) -> Any:
     )
     b.assume(
         "abort_answers",
-        "an abort is answered after it was sent, and once",
+        "an abort is answered after it was taken, and once",
         ~dut.abort_answer.valid | (bells.unanswered[1] != 0),
         source="kernel_queue.abort_answer",
     )
     b.assume(
         "command_answers",
-        "a command for streams is answered after it was sent, and once",
+        "a command for streams is answered after it was taken, and once",
         ~dut.command_answer.valid | (bells.unanswered[2] != 0),
         source="kernel_queue.command_answer",
     )
