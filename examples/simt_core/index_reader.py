@@ -4,7 +4,7 @@ from amaranth.hdl import Array, Module, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from warploom.lib.bits import lowest_number
+from warploom.lib.bits import decoded, lowest_number
 from warploom_spec import Config, layouts
 
 
@@ -69,10 +69,8 @@ class IndexReader(wiring.Component):
             m.d.sync += [asking.eq(0), awaiting.eq(1)]
         with m.If(awaiting & self.data_valid):
             m.d.sync += awaiting.eq(0)
-        starts = Signal(count)
-        takes = Signal(count)
-        m.d.comb += starts.eq(self.started << self.entry)
-        m.d.comb += takes.eq(take << chosen)
+        starts = decoded(m, "starts", self.entry, count, self.started)
+        takes = decoded(m, "takes", chosen, count, take)
         m.d.sync += wanted.eq(wanted & ~self.cleared & ~takes | starts)
         with m.If(self.started):
             m.d.sync += rows[self.entry].eq(self.row)

@@ -23,8 +23,8 @@ class LaneMemory(wiring.Component):
         units = range(config.shared_units + 1)
         super().__init__(
             {
-                # Begin. The following ones keep their values until the end; `addresses` and `lanes`
-                # are read in this cycle alone.
+                # Begin. `lanes` is read in this cycle alone, the following ones from the next cycle
+                # to the end, in which they keep their values.
                 "start": In(1),
                 "load": In(1),
                 "funct3": In(3),
@@ -52,69 +52,65 @@ class LaneMemory(wiring.Component):
         del platform
         m = Module()
         lanes = self._config.warp_size
-        left = Signal(lanes)
-        going = Signal()
-        addresses = Signal(32 * lanes)
-        lane = Signal(range(lanes))
-        address = Signal(32)
-        m.d.comb += lane.eq(lowest_number(left))
-        m.d.comb += address.eq(addresses.word_select(lane, 32))
-        half, word = self.funct3[0], self.funct3[1]
-        common = Signal()
-        window = Signal()
-        misaligned = Signal()
-        m.d.comb += [
-            misaligned.eq(Mux(word, address[:2].any(), half & address[0])),
-            common.eq(address < 1 << self._memory_bits),
-            window.eq(address[31] & (address[7:31] < self.shared_units)),
-        ]
-        ask = Signal()
-        m.d.comb += ask.eq(going & left.any())
-        legal = ask & ~misaligned
-        local = legal & window
-        m.d.comb += self.request.valid.eq(legal & common)
-        m.d.comb += self.fault.eq(ask & ~(legal & (common | window)))
-        value = self.values.word_select(lane, 32)
-        stored = Signal(32)
-        mask = Signal(4)
-        with m.If(word):
-            m.d.comb += [stored.eq(value), mask.eq(0b1111)]
-        with m.Elif(half):
-            m.d.comb += [stored.eq(value[:16].replicate(2)), mask.eq(0b11 << address[:2])]
-        with m.Else():
-            m.d.comb += [stored.eq(value[:8].replicate(4)), mask.eq(1 << address[:2])]
-        m.d.comb += [
-            self.request.payload.write.eq(~self.load),
-            self.request.payload.address.eq(address[2 : self._memory_bits]),
-            self.request.payload.bytes.eq(mask),
-            self.request.payload.data.eq(stored),
-        ]
         shared: Memory = Memory(shape=32, depth=_UNIT_WORDS * self._config.shared_units, init=[])
         m.submodules.shared = shared
         write = shared.write_port(granularity=8)
         read = shared.read_port()
-        place = Signal.like(write.addr)
-        m.d.comb += [
-            place.eq(Cat(address[2:7], (self.shared_first + address[7:31])[: len(place) - 5])),
-            write.addr.eq(place),
-            write.data.eq(stored),
-            write.en.eq(Mux(local & ~self.load, mask, 0)),
-            read.addr.eq(place),
-        ]
+        # The lowest lane that is left; its access is held in the next cycle, and made from then on.
+        left = Signal(lanes)
+        lane = Signal(range(lanes))
+        held_lane = Signal.like(lane)
+        address = Signal(32)
+        held_low = Signal(2)
+        m.d.comb += lane.eq(lowest_number(left))
+        m.d.comb += address.eq(self.addresses.word_select(lane, 32))
+        half, word = self.funct3[0], self.funct3[1]
+        aligned = ~Mux(word, address[:2].any(), half & address[0])
+        window = address[31] & (address[7:31] < self.shared_units)
+        value = self.values.word_select(lane, 32)
+        stored = Mux(word, value, Mux(half, value[:16].replicate(2), value[:8].replicate(4)))
+        mask = Mux(word, 0b1111, Mux(half, 0b11, 1) << address[:2])
+        # Whether an access is held, and where it goes; to none of the two if it is not legal.
+        going = Signal()
+        held = Signal()
+        common = Signal()
+        local = Signal()
         taken = Signal()
-        m.d.comb += taken.eq(local | self.request.valid & self.request.ready)
+        request = self.request.payload
+        with m.If(~held | taken):
+            m.d.sync += [
+                held.eq(left.any()),
+                left.eq(left & (left - 1)),
+                held_lane.eq(lane),
+                held_low.eq(address[:2]),
+                common.eq(aligned & (address < 1 << self._memory_bits)),
+                local.eq(aligned & window),
+                request.address.eq(address[2 : self._memory_bits]),
+                request.bytes.eq(mask),
+                request.data.eq(stored),
+                read.addr.eq(
+                    Cat(address[2:7], (self.shared_first + address[7:31])[: len(read.addr) - 5])
+                ),
+            ]
+        m.d.comb += [
+            self.request.valid.eq(held & common),
+            self.fault.eq(held & ~(common | local)),
+            taken.eq(held & (local | common & self.request.ready)),
+            request.write.eq(~self.load),
+            write.addr.eq(read.addr),
+            write.data.eq(request.data),
+            write.en.eq(Mux(held & local & ~self.load, request.bytes, 0)),
+        ]
         asked = Signal()
         asked_local = Signal()
         asked_lane = Signal.like(lane)
         asked_low = Signal(2)
         m.d.sync += [
             asked.eq(taken & self.load),
-            asked_local.eq(window),
-            asked_lane.eq(lane),
-            asked_low.eq(address[:2]),
+            asked_local.eq(local),
+            asked_lane.eq(held_lane),
+            asked_low.eq(held_low),
         ]
-        with m.If(taken):
-            m.d.sync += left.eq(left & (left - 1))
         found = Signal(32)
         m.d.comb += found.eq(Mux(asked_local, read.data, self.loaded) >> Cat(0, 0, 0, asked_low))
         sign = ~self.funct3[2]
@@ -124,11 +120,11 @@ class LaneMemory(wiring.Component):
             target = self.row.word_select(asked_lane, 32)
             m.d.sync += target.eq(Mux(word, found, Mux(half, pair, byte)))
         m.d.comb += [
-            self.done.eq(going & ~left.any() & ~asked),
+            self.done.eq(going & ~left.any() & ~held & ~asked),
             self.stopped.eq(going & self.stop & (~self.request.valid | self.request.ready)),
         ]
         with m.If(self.start):
-            m.d.sync += [going.eq(1), left.eq(self.lanes), addresses.eq(self.addresses)]
+            m.d.sync += [going.eq(1), left.eq(self.lanes)]
         with m.Elif(self.done | self.fault | self.stopped):
-            m.d.sync += going.eq(0)
+            m.d.sync += [going.eq(0), held.eq(0), left.eq(0)]
         return m

@@ -2,16 +2,17 @@
 
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.hdl import C, Cat, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from simt_core.decoder import Decoder, Kind
+from simt_core.decoder import DECODED, Decoder, Kind
 from simt_core.index_reader import IndexReader
 from simt_core.lane_alu import LaneAlu
 from simt_core.lane_memory import LaneMemory
 from simt_core.packets import memory_request, retired_turn
-from simt_core.warp_state import Registers, add_contexts, add_indices, add_origins, csr_value
+from simt_core.warp_contexts import add_contexts, short_pc
+from simt_core.warp_state import Registers, add_indices, add_origins, csr_values
 from simt_core.warp_table import WarpTable
 from warploom_spec import Config, WarploomError, layouts
 from warploom_spec.sm_packets import placed_block, warp_end, warp_start
@@ -76,41 +77,47 @@ class SimtCore(wiring.Component):
         m.submodules.table = table = WarpTable(config)
         m.submodules.reader = reader = IndexReader(config)
         m.submodules.decoder = decoder = Decoder()
+        decoded = Signal(DECODED)
         m.submodules.accesses = accesses = LaneMemory(config, self._memory_bits)
         self._connect(m, table, reader, accesses)
         origin = add_origins(m, config, table, self.block, self.words)
         words = origin.words
-        context = add_contexts(m, config, table, origin.starting)
-        threads = add_indices(m, config, table, reader, self.data.words, words)
+        context = add_contexts(m, config, table, origin.starting, self._memory_bits)
+        indices = add_indices(m, config, table, reader, self.data.words)
         registers = Registers(m, config)
         arguments = words.arguments[:32]
 
-        # The lowest pc of the runnable lanes, and the lanes that stand there.
+        # The lowest pc of the runnable lanes, and the lanes that stand there. Pcs are short ones.
+        pc_bits = self._memory_bits + 1
         before = context.before
         waiting = Signal(len(lanes))
         m.d.comb += waiting.eq(Mux(table.opened, 0, before.waiting))
-        pcs = [before.pcs.word_select(n, 32) for n in lanes]
+        pcs = [before.pcs.word_select(n, pc_bits) for n in lanes]
         runnable = Signal(len(lanes))
         m.d.comb += runnable.eq(before.running & ~waiting)
-        lowest = _lowest(m, runnable, pcs)
-        pc = Signal(32)
+        # A lane that is not runnable has a 1 above its pc.
+        keys = [Cat(pcs[n], ~runnable[n]) for n in lanes]
+        lowest = Signal(pc_bits)
+        m.d.comb += lowest.eq(_least(m, keys, "least"))
+        pc = Signal(self._memory_bits)
         active = Signal(len(lanes))
 
         # The instruction and its operands.
         word = Signal(32)
         fetching = Signal()
-        m.d.comb += [self.fetch_address.eq(lowest[2:]), decoder.word.eq(word)]
+        m.d.comb += [self.fetch_address.eq(lowest[2:-1]), decoder.word.eq(self.fetched)]
         a, b = registers.read(
             m, fetching, table.current, self.fetched, word, before.written, arguments
         )
-        csrs = [csr_value(m, word[20:24], n, threads[n], origin) for n in lanes]
-        results, targets = self._execute(m, decoder, word, pc, a, b, csrs)
-        load = decoder.kind == Kind.LOAD
+        csrs = csr_values(m, word[20:24], indices, origin)
+        # Registers: what a lane has computed, and its next pc.
+        results, targets, products = self._execute(m, decoded, word[12:15], pc, (a, b), *csrs)
+        load = decoded.kind == Kind.LOAD
         m.d.comb += [
             accesses.load.eq(load),
             accesses.funct3.eq(word[12:15]),
             accesses.lanes.eq(active),
-            accesses.addresses.eq(Cat((value + decoder.immediate)[:32] for value in a)),
+            accesses.addresses.eq(Cat(results)),
             accesses.values.eq(Cat(b)),
             accesses.shared_first.eq(origin.block.shared_first),
             accesses.shared_units.eq(words.shared),
@@ -120,35 +127,34 @@ class SimtCore(wiring.Component):
         after = context.after
         ends = Signal(len(lanes))
         m.d.comb += ends.eq(active & Cat(target == 0 for target in targets))
-        waits = Mux(decoder.kind == Kind.BARRIER, active, 0)
         rd = word[7:12]
         m.d.comb += [
             after.pcs.eq(Cat(Mux(active[n], targets[n], pcs[n]) for n in lanes)),
             after.running.eq(before.running & ~ends),
-            after.waiting.eq((waiting | waits) & ~ends),
-            after.written.eq(before.written | (decoder.writes << rd)),
+            after.waiting.eq((waiting | Mux(decoded.kind == Kind.BARRIER, active, 0)) & ~ends),
+            after.written.eq(before.written | (decoded.writes << rd)),
             table.block_warps.eq(words.warps),
             table.block.eq(~(after.running & ~after.waiting).any()),
         ]
         values = [Signal(32, name=f"value_{n}") for n in lanes]
+        multiplies = (decoded.kind == Kind.MULTIPLY) | decoded.shift
         for n, value in enumerate(values):
-            m.d.comb += value.eq(Mux(load, accesses.row.word_select(n, 32), results[n]))
+            computed = Mux(multiplies, products[n], results[n])
+            m.d.comb += value.eq(Mux(load, accesses.row.word_select(n, 32), computed))
         first = (~before.written.bit_select(rd, 1), arguments)
-        writes = table.turned & decoder.writes
-        registers.write(m, writes, table.current, rd, values, active, first)
+        registers.write(m, table.turned & decoded.writes, table.current, rd, values, active, first)
         m.d.comb += [
             self.retired_valid.eq(table.turned),
             self.retired.slot.eq(table.slot),
             self.retired.warp.eq(origin.warp),
             self.retired.pc.eq(pc),
             self.retired.lanes.eq(active),
-            self.retired.rd.eq(Mux(decoder.writes, rd, 0)),
+            self.retired.rd.eq(Mux(decoded.writes, rd, 0)),
             self.retired.values.eq(Cat(values)),
         ]
 
         jumps_aside = (active & Cat(target[1] for target in targets)).any()
-        illegal = (decoder.kind == Kind.ILLEGAL) | jumps_aside
-        over = ~after.running.any()
+        illegal = (decoded.kind == Kind.ILLEGAL) | jumps_aside
         with m.FSM() as fsm:
             m.d.comb += [table.busy.eq(~fsm.ongoing("PICK")), fetching.eq(fsm.ongoing("FETCH"))]
             with m.State("PICK"):
@@ -162,23 +168,24 @@ class SimtCore(wiring.Component):
                 with m.If(~runnable.any()):
                     # A warp without threads.
                     m.next = "END"
-                with m.Elif(lowest >> self._memory_bits != 0):
+                with m.Elif(lowest[-1]):
                     m.d.comb += table.fault.eq(1)
                     m.next = "PICK"
             with m.State("FETCH"):
-                m.d.sync += word.eq(self.fetched)
+                m.d.sync += [word.eq(self.fetched), decoded.eq(decoder.o)]
                 m.next = "EXECUTE"
             with m.State("EXECUTE"):
-                with m.If(illegal):
-                    m.d.comb += table.fault.eq(1)
-                    m.next = "PICK"
-                with m.Elif(load | (decoder.kind == Kind.STORE)):
+                m.next = "RETIRE"
+                with m.If(load | (decoded.kind == Kind.STORE)):
                     m.d.comb += accesses.start.eq(1)
                     m.next = "ACCESS"
+            with m.State("RETIRE"):
+                m.next = "PICK"
+                with m.If(illegal):
+                    m.d.comb += table.fault.eq(1)
                 with m.Else():
                     m.d.comb += table.turned.eq(1)
-                    m.next = "PICK"
-                    with m.If(over):
+                    with m.If(~after.running.any()):
                         m.next = "END"
                     with m.Elif(table.block):
                         m.next = "BARRIER"
@@ -228,54 +235,50 @@ class SimtCore(wiring.Component):
     def _execute(
         self,
         m: Module,
-        decoder: Decoder,
-        word: Signal,
+        decoded: Any,
+        funct3: Any,
         pc: Signal,
-        a: list[Signal],
-        b: list[Signal],
-        csrs: list[Signal],
-    ) -> tuple[list[Signal], list[Signal]]:
-        """Return each lane's result and its next pc."""
-        kind, immediate = decoder.kind, decoder.immediate
+        operands: Any,
+        csr: Any,
+        own_csrs: Any,
+    ) -> tuple[list[Signal], list[Signal], list[Any]]:
+        """Return each lane's result, next pc, and product; in the cycle after the operands."""
+        kind, immediate = decoded.kind, decoded.immediate
         relative = Signal(32)
         following = Signal(32)
         m.d.comb += [relative.eq(pc + immediate), following.eq(pc + 4)]
-        results = [Signal(32, name=f"result_{n}") for n in range(len(a))]
-        targets = [Signal(32, name=f"target_{n}") for n in range(len(a))]
-        for n, (result, target) in enumerate(zip(results, targets, strict=True)):
+        # Results that are the same for all lanes; 0 if there is none.
+        common = Signal(32)
+        with m.Switch(kind):
+            with m.Case(Kind.JAL, Kind.JALR):
+                m.d.comb += common.eq(following)
+            for of_kind, value in ((Kind.LUI, immediate), (Kind.AUIPC, relative), (Kind.CSR, csr)):
+                with m.Case(of_kind):
+                    m.d.comb += common.eq(value)
+        accesses = (kind == Kind.LOAD) | (kind == Kind.STORE)
+        computes = (kind == Kind.ALU) | accesses
+        bits = self._memory_bits
+        results = [Signal(32, name=f"result_{n}") for n in range(len(own_csrs))]
+        targets = [Signal(bits + 1, name=f"target_{n}") for n in range(len(own_csrs))]
+        products = []
+        for n, (a, b) in enumerate(zip(*operands, strict=True)):
             m.submodules[f"alu_{n}"] = alu = LaneAlu()
             m.d.comb += [
-                alu.a.eq(a[n]),
-                alu.b.eq(Mux(decoder.with_immediate, immediate, b[n])),
-                alu.funct3.eq(word[12:15]),
-                alu.alternative.eq(decoder.alternative),
-                alu.multiply.eq(kind == Kind.MULTIPLY),
-                result.eq(alu.result),
-                target.eq(following),
+                alu.a.eq(a),
+                alu.b.eq(Mux(decoded.with_immediate, immediate, b)),
+                alu.funct3.eq(Mux(accesses, 0, funct3)),
+                alu.subtract.eq(decoded.subtract),
+                alu.alternative.eq(decoded.alternative),
+                alu.shift.eq(decoded.shift),
             ]
-            with m.Switch(kind):
-                with m.Case(Kind.LUI):
-                    m.d.comb += result.eq(immediate)
-                with m.Case(Kind.AUIPC):
-                    m.d.comb += result.eq(relative)
-                with m.Case(Kind.JAL):
-                    m.d.comb += [result.eq(following), target.eq(relative)]
-                with m.Case(Kind.JALR):
-                    m.d.comb += [result.eq(following), target.eq((a[n] + immediate) & 0xFFFFFFFE)]
-                with m.Case(Kind.BRANCH):
-                    m.d.comb += target.eq(Mux(alu.taken, relative, following))
-                with m.Case(Kind.CSR):
-                    m.d.comb += result.eq(csrs[n])
-        return results, targets
-
-
-def _lowest(m: Module, runnable: Signal, pcs: list[Any]) -> Signal:
-    """Return the lowest pc among the runnable lanes."""
-    # A lane that is not runnable has a 1 above its pc.
-    keys = [Cat(pc, ~runnable[n]) for n, pc in enumerate(pcs)]
-    lowest = Signal(32)
-    m.d.comb += lowest.eq(_least(m, keys, "least"))
-    return lowest
+            own = Mux(computes, alu.result, 0) | Mux(kind == Kind.CSR, own_csrs[n], 0)
+            m.d.sync += results[n].eq(common | own)
+            jumps = (kind == Kind.JAL) | (kind == Kind.BRANCH) & alu.taken
+            target = Mux(jumps, short_pc(relative, bits), short_pc(following, bits))
+            aside = short_pc(Cat(C(0, 1), alu.total[1:]), bits)
+            m.d.sync += targets[n].eq(Mux(kind == Kind.JALR, aside, target))
+            products.append(alu.product)
+        return results, targets, products
 
 
 def _least(m: Module, keys: list[Any], name: str) -> Any:
@@ -285,6 +288,6 @@ def _least(m: Module, keys: list[Any], name: str) -> Any:
     half = len(keys) // 2
     low = _least(m, keys[:half], f"{name}_0")
     high = _least(m, keys[half:], f"{name}_1")
-    least = Signal(33, name=name)
+    least = Signal(len(low), name=name)
     m.d.comb += least.eq(Mux(low < high, low, high))
     return least

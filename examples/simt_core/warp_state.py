@@ -1,4 +1,4 @@
-"""What a warp keeps between its turns: pcs, registers, indices; and what its block is."""
+"""What a warp keeps beside its pcs: registers and indices; and what its block is."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -9,19 +9,13 @@ from amaranth.lib.memory import Memory
 
 from simt_core.index_reader import IndexReader
 from simt_core.warp_table import WarpTable
-from warploom.index import IndexUnpacker
 from warploom_spec import Config
+from warploom_spec.layouts import BLOCK_FIELD_BITS
 
 #: Register a0.
 ARGUMENTS = 10
-
-
-@dataclass(frozen=True)
-class Context:
-    """Pcs and lanes of the current warp: as they are, and as they are after its turn."""
-
-    before: Any
-    after: Any
+#: Place of a lane's number among the CSRs.
+_LANE = 12
 
 
 @dataclass(frozen=True)
@@ -35,33 +29,6 @@ class Origin:
     words: Any
     warp: Any
     starting: Any
-
-
-def add_contexts(m: Module, config: Config, table: WarpTable, words: Any) -> Context:
-    """Keep each warp's pcs, its lanes, and which registers were written.
-
-    A warp that comes is written at once; at the end of a turn the table refuses warps.
-    """
-    lanes = config.warp_size
-    layout = data.StructLayout(
-        {"pcs": 32 * lanes, "running": lanes, "waiting": lanes, "written": 32}
-    )
-    memory: Memory = Memory(shape=layout, depth=config.warp_slots, init=[])
-    m.submodules.contexts = memory
-    read = memory.read_port()
-    write = memory.write_port()
-    after = Signal(layout, name="after")
-    begin = Signal(layout, name="begin")
-    m.d.comb += [
-        begin.pcs.eq(words.code[:32].replicate(lanes)),
-        begin.running.eq(table.start.payload.mask),
-        read.addr.eq(table.picked),
-        read.en.eq(table.take),
-        write.en.eq(table.turned | table.start.valid & table.start.ready),
-        write.addr.eq(Mux(table.turned, table.current, table.entry)),
-        write.data.eq(Mux(table.turned, after.as_value(), begin.as_value())),
-    ]
-    return Context(read.data, after)
 
 
 def add_origins(m: Module, config: Config, table: WarpTable, block: Any, words: Any) -> Origin:
@@ -94,9 +61,9 @@ def add_origins(m: Module, config: Config, table: WarpTable, block: Any, words: 
 
 
 def add_indices(
-    m: Module, config: Config, table: WarpTable, reader: IndexReader, packed: Any, words: Any
+    m: Module, config: Config, table: WarpTable, reader: IndexReader, packed: Any
 ) -> list[Any]:
-    """Keep each warp's packed indices; return the current warp's, unpacked for each lane."""
+    """Keep each warp's packed indices; return the current warp's, a word for each lane."""
     lanes, bits = config.warp_size, config.word_bits
     memory: Memory = Memory(shape=lanes * bits, depth=config.warp_slots, init=[])
     m.submodules.indices = memory
@@ -109,14 +76,7 @@ def add_indices(
         read.addr.eq(table.picked),
         read.en.eq(table.take),
     ]
-    threads = []
-    for n in range(lanes):
-        m.submodules[f"unpacker_{n}"] = unpacker = IndexUnpacker(config)
-        m.d.comb += unpacker.word.eq(read.data.word_select(n, bits))
-        for axis in "xyz":
-            m.d.comb += getattr(unpacker, f"width_{axis}").eq(words[f"width_{axis}"])
-        threads.append(unpacker.index)
-    return threads
+    return [read.data.word_select(n, bits) for n in range(lanes)]
 
 
 class Registers:
@@ -178,16 +138,29 @@ class Registers:
             m.d.comb += self._write.data.word_select(n, 32).eq(value)
 
 
-def csr_value(m: Module, number: Any, lane: int, thread: Any, origin: Origin) -> Signal:
-    """Return what a lane reads from the CSR 0xCC0 + ``number``."""
+def csr_values(m: Module, number: Any, packed: list[Any], origin: Origin) -> tuple[Any, list[Any]]:
+    """Return what lanes read from the CSR 0xCC0 + ``number``: all the same, and each its own.
+
+    One of the two is 0. ``packed`` has a word for each lane: x, y and z of its index.
+    """
+    words = origin.words
+    common = Signal(32, name="csr_common")
     values = [
-        *(thread[axis] for axis in "xyz"),
         *(origin.block[f"b{axis}"] for axis in "xyz"),
-        *(origin.words[f"d{axis}"] for axis in "xyz"),
-        *(origin.words[f"g{axis}"] for axis in "xyz"),
-        lane,
+        *(words[f"d{axis}"] for axis in "xyz"),
+        *(words[f"g{axis}"] for axis in "xyz"),
+        0,
         origin.warp,
     ]
-    value = Signal(32, name=f"csr_{lane}")
-    m.d.comb += value.eq(Array(values)[number])
-    return value
+    m.d.comb += common.eq(Array([0, 0, 0, *values])[number])
+    # Where the index of the axis begins in a word, and its bits.
+    first = Signal(range(len(packed[0]) + 1))
+    mask = Signal(max(BLOCK_FIELD_BITS))
+    x, y, z = (words[f"width_{axis}"] for axis in "xyz")
+    for n, (begin, width) in enumerate(((0, x), (x, y), (x + y, z))):
+        with m.If(number == n):
+            m.d.comb += [first.eq(begin), mask.eq((1 << width) - 1)]
+    own = [Signal(32, name=f"csr_{lane}") for lane in range(len(packed))]
+    for lane, value in enumerate(own):
+        m.d.comb += value.eq(Mux(number == _LANE, lane, (packed[lane] >> first) & mask))
+    return common, own

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from amaranth.hdl import Array, Cat, Module, Mux, Signal
+from amaranth.hdl import Array, C, Cat, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from warploom.lib.bits import lowest_number
+from warploom.lib.bits import decoded, lowest_number
 from warploom_spec import Config
 from warploom_spec.errors import BlockStatus
 from warploom_spec.sm_packets import warp_end, warp_start
@@ -87,8 +87,7 @@ class WarpTable(wiring.Component):
         for n in range(count):
             m.d.comb += doomed[n].eq(live[n] & over.bit_select(slots[n], 1))
             m.d.comb += mine[n].eq(live[n] & (slots[n] == self.slot))
-        here = Signal(count)
-        m.d.comb += here.eq(1 << self.current)
+        here = decoded(m, "here", self.current, count, C(1, 1))
         self._pick(m, live & ready & ~blocked & ~doomed, slots, opened)
         m.d.comb += self.doomed.eq((doomed & here).any())
         started = self._start(m, live, slots)
@@ -97,10 +96,8 @@ class WarpTable(wiring.Component):
         opens = Signal()
         all_started = started[self.slot] == self.block_warps
         m.d.comb += opens.eq(self.check & mine.any() & ~(mine & ~blocked).any() & all_started)
-        starts = Signal(count)
-        m.d.comb += starts.eq((self.start.valid & self.start.ready) << self.entry)
-        gots = Signal(count)
-        m.d.comb += gots.eq(self.got << self.got_entry)
+        starts = decoded(m, "starts", self.entry, count, self.start.valid & self.start.ready)
+        gots = decoded(m, "gots", self.got_entry, count, self.got)
         m.d.sync += [
             live.eq(live & ~self.cleared | starts),
             ready.eq(ready & ~starts | gots),

@@ -124,56 +124,53 @@ static int launch_fits(const warploom_launch *launch)
 }
 
 int warploom_pack_waiting(const warploom_launch *launch, const warploom_wait_pair *pairs,
-                          uint32_t waits, uint32_t *words)
+                          uint32_t waits, uint32_t *words, uint32_t *changed)
 {
-    uint32_t n;
+    uint32_t n, c = 0, flags = (1u << waits) - 1;
     if (!pairs_fit(pairs, waits) || !launch_fits(launch)) return WARPLOOM_RANGE;
-    words[WARPLOOM_LAUNCH_OPCODE_WORD] =
-        PUT(WARPLOOM_OPCODE_LAUNCH, WARPLOOM_LAUNCH_OPCODE) |
-        PUT((1u << waits) - 1, WARPLOOM_LAUNCH_FLAGS);
-    words[WARPLOOM_LAUNCH_CODE_LOW_WORD] = LOW(launch->code);
-    words[WARPLOOM_LAUNCH_CODE_HIGH_WORD] = HIGH(launch->code);
-    words[WARPLOOM_LAUNCH_ARGUMENTS_LOW_WORD] = LOW(launch->arguments);
-    words[WARPLOOM_LAUNCH_ARGUMENTS_HIGH_WORD] = HIGH(launch->arguments);
-    words[WARPLOOM_LAUNCH_STREAM_WORD] =
-        PUT(launch->address_space, WARPLOOM_LAUNCH_ADDRESS_SPACE) |
-        PUT(launch->stream, WARPLOOM_LAUNCH_STREAM) |
-        PUT(launch->priority, WARPLOOM_LAUNCH_PRIORITY) |
-        PUT(launch->quiet, WARPLOOM_LAUNCH_QUIET) |
-        PUT(launch->idempotent, WARPLOOM_LAUNCH_IDEMPOTENT);
-    words[WARPLOOM_LAUNCH_GX_WORD] = launch->gx;
-    words[WARPLOOM_LAUNCH_GY_WORD] =
-        PUT(launch->gy, WARPLOOM_LAUNCH_GY) | PUT(launch->gz, WARPLOOM_LAUNCH_GZ);
-    words[WARPLOOM_LAUNCH_DX_WORD] = PUT(launch->dx, WARPLOOM_LAUNCH_DX) |
-                                     PUT(launch->dy, WARPLOOM_LAUNCH_DY) |
-                                     PUT(launch->dz, WARPLOOM_LAUNCH_DZ);
-    words[WARPLOOM_LAUNCH_INDEX_ADDRESS_WORD] =
-        PUT(launch->index_address, WARPLOOM_LAUNCH_INDEX_ADDRESS) |
-        PUT(launch->table, WARPLOOM_LAUNCH_TABLE);
-    words[WARPLOOM_LAUNCH_SHARED_WORD] =
-        PUT(launch->warp_registers, WARPLOOM_LAUNCH_WARP_REGISTERS) |
-        PUT(launch->shared, WARPLOOM_LAUNCH_SHARED) |
-        PUT(launch->barriers, WARPLOOM_LAUNCH_BARRIERS) |
-        PUT(launch->mode, WARPLOOM_LAUNCH_MODE);
-    for (n = 0; n + 1 < WARPLOOM_INLINE_ARGS + 1; n++) {
-        words[INLINE_WORD + 2 * n] = LOW(launch->inline_args[n]);
-        words[INLINE_WORD + 2 * n + 1] = HIGH(launch->inline_args[n]);
-    }
     for (n = 0; n < waits; n++) {
-        words[WARPLOOM_LAUNCH_OPCODE_WORD] |=
-            PUT(pairs[n].relative << (WARPLOOM_FLAG_RELATIVE + n), WARPLOOM_LAUNCH_FLAGS);
-        words[WARPLOOM_LAUNCH_WAIT0_STREAM_WORD + n] =
-            PUT(pairs[n].stream, WARPLOOM_LAUNCH_WAIT0_STREAM) |
-            PUT(CUT(pairs[n].count, WARPLOOM_LAUNCH_WAIT0_COUNT), WARPLOOM_LAUNCH_WAIT0_COUNT);
+        flags |= pairs[n].relative << (WARPLOOM_FLAG_RELATIVE + n);
+        c |= put_word(words, WARPLOOM_LAUNCH_WAIT0_STREAM_WORD + n,
+                      PUT(pairs[n].stream, WARPLOOM_LAUNCH_WAIT0_STREAM) |
+                          PUT(CUT(pairs[n].count, WARPLOOM_LAUNCH_WAIT0_COUNT),
+                              WARPLOOM_LAUNCH_WAIT0_COUNT));
     }
+    c |= put_word(words, WARPLOOM_LAUNCH_OPCODE_WORD,
+                  PUT(WARPLOOM_OPCODE_LAUNCH, WARPLOOM_LAUNCH_OPCODE) |
+                      PUT(flags, WARPLOOM_LAUNCH_FLAGS));
+    c |= put_pair(words, WARPLOOM_LAUNCH_CODE_LOW_WORD, launch->code);
+    c |= put_pair(words, WARPLOOM_LAUNCH_ARGUMENTS_LOW_WORD, launch->arguments);
+    c |= put_word(words, WARPLOOM_LAUNCH_STREAM_WORD,
+                  PUT(launch->address_space, WARPLOOM_LAUNCH_ADDRESS_SPACE) |
+                      PUT(launch->stream, WARPLOOM_LAUNCH_STREAM) |
+                      PUT(launch->priority, WARPLOOM_LAUNCH_PRIORITY) |
+                      PUT(launch->quiet, WARPLOOM_LAUNCH_QUIET) |
+                      PUT(launch->idempotent, WARPLOOM_LAUNCH_IDEMPOTENT));
+    c |= put_word(words, WARPLOOM_LAUNCH_GX_WORD, launch->gx);
+    c |= put_word(words, WARPLOOM_LAUNCH_GY_WORD,
+                  PUT(launch->gy, WARPLOOM_LAUNCH_GY) | PUT(launch->gz, WARPLOOM_LAUNCH_GZ));
+    c |= put_word(words, WARPLOOM_LAUNCH_DX_WORD,
+                  PUT(launch->dx, WARPLOOM_LAUNCH_DX) | PUT(launch->dy, WARPLOOM_LAUNCH_DY) |
+                      PUT(launch->dz, WARPLOOM_LAUNCH_DZ));
+    c |= put_word(words, WARPLOOM_LAUNCH_INDEX_ADDRESS_WORD,
+                  PUT(launch->index_address, WARPLOOM_LAUNCH_INDEX_ADDRESS) |
+                      PUT(launch->table, WARPLOOM_LAUNCH_TABLE));
+    c |= put_word(words, WARPLOOM_LAUNCH_SHARED_WORD,
+                  PUT(launch->warp_registers, WARPLOOM_LAUNCH_WARP_REGISTERS) |
+                      PUT(launch->shared, WARPLOOM_LAUNCH_SHARED) |
+                      PUT(launch->barriers, WARPLOOM_LAUNCH_BARRIERS) |
+                      PUT(launch->mode, WARPLOOM_LAUNCH_MODE));
+    for (n = 0; n + 1 < WARPLOOM_INLINE_ARGS + 1; n++)
+        c |= put_pair(words, INLINE_WORD + 2 * n, launch->inline_args[n]);
+    *changed = c;
     return WARPLOOM_OK;
 }
 
 int warploom_pack_launch(const warploom_launch *launch, uint32_t *words)
 {
-    uint32_t n;
+    uint32_t n, changed;
     for (n = 0; n < WARPLOOM_LAUNCH_WORDS; n++) words[n] = 0;
-    return warploom_pack_waiting(launch, launch->wait, launch->waits, words);
+    return warploom_pack_waiting(launch, launch->wait, launch->waits, words, &changed);
 }
 
 int warploom_submit_launch(const warploom_core *core, uint32_t section, const warploom_launch *launch)

@@ -27,10 +27,23 @@
 #define WARPLOOM_FLAG_RELATIVE 0
 #endif
 
+/* Set word n, or n and n + 1; return the bits of those that were others before. */
+static inline uint32_t put_word(uint32_t *words, uint32_t n, uint32_t value)
+{
+    if (words[n] == value) return 0;
+    words[n] = value;
+    return UINT32_C(1) << n;
+}
+
+static inline uint32_t put_pair(uint32_t *words, uint32_t n, uint64_t value)
+{
+    return put_word(words, n, LOW(value)) | put_word(words, n + 1, HIGH(value));
+}
+
 /* As the calls of warploom.h and warploom_kept.h, for other pairs than the launch's own. Words that
- * the launch is not read from stay as they are. */
+ * the launch is not read from stay as they are; `changed` has the bits of those that differ now. */
 int warploom_pack_waiting(const warploom_launch *launch, const warploom_wait_pair *pairs,
-                          uint32_t waits, uint32_t *words);
+                          uint32_t waits, uint32_t *words, uint32_t *changed);
 int warploom_launch_waiting(const warploom_core *core, uint32_t section,
                             const warploom_launch *launch, const warploom_wait_pair *pairs,
                             uint32_t waits, warploom_kept *kept, warploom_outcome *outcome);

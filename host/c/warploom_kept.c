@@ -15,43 +15,32 @@ uint32_t warploom_read_words(uint32_t waits)
     return words | ((UINT32_C(1) << waits) - 1) << WARPLOOM_LAUNCH_WAIT0_STREAM_WORD;
 }
 
-/* The words from `first` to `end` - 1 that are not kept as they are, a bit each. */
-static uint32_t changed(const warploom_kept *kept, const uint32_t *words, uint32_t first, uint32_t end)
+/* Write the kept words that a launch is read from and the section lacks, and ring. */
+static int submit_kept(const warploom_core *core, uint32_t section, uint32_t waits,
+                       warploom_kept *kept)
 {
-    uint32_t known = kept->known >> first, bit = UINT32_C(1) << first, found = 0;
-    for (; first < end; first++, known >>= 1, bit <<= 1)
-        if (!(known & 1) || kept->words[first] != words[first]) found |= bit;
-    return found;
+    uint32_t chosen = warploom_read_words(waits) & ~kept->known;
+    int error = warploom_submit_chosen(core, section, kept->words, chosen);
+    kept->known |= chosen;
+    if (error) warploom_forget_words(kept);
+    return error;
 }
 
-/* Write the words that a launch is read from, and differ, and ring. */
-static int submit_kept(const warploom_core *core, uint32_t section, const uint32_t *words,
-                       uint32_t waits, warploom_kept *kept)
+/* Pack a launch into the kept words. */
+static int pack_kept(const warploom_launch *launch, const warploom_wait_pair *pairs, uint32_t waits,
+                     warploom_kept *kept)
 {
-    const uint32_t pairs = WARPLOOM_LAUNCH_WAIT0_STREAM_WORD;
-    uint32_t chosen, n;
-    int error;
-    chosen = changed(kept, words, 0, COMMON_WORDS);
-    chosen |= changed(kept, words, INLINE_WORD, INLINE_WORD + 2 * WARPLOOM_INLINE_ARGS);
-    if (waits) chosen |= changed(kept, words, pairs, pairs + waits);
-    error = warploom_submit_chosen(core, section, words, chosen);
-    if (error) {
-        warploom_forget_words(kept);
-        return error;
-    }
-    kept->known |= chosen;
-    for (n = 0; chosen; n++, chosen >>= 1)
-        if (chosen & 1) kept->words[n] = words[n];
-    return WARPLOOM_OK;
+    uint32_t changed = 0;
+    int error = warploom_pack_waiting(launch, pairs, waits, kept->words, &changed);
+    kept->known &= ~changed;
+    return error;
 }
 
 int warploom_submit_launch_kept(const warploom_core *core, uint32_t section,
                                 const warploom_launch *launch, warploom_kept *kept)
 {
-    uint32_t words[WARPLOOM_LAUNCH_WORDS];
-    int error = warploom_pack_launch(launch, words);
-    return error ? error
-                 : submit_kept(core, section, words, launch->waits, kept);
+    int error = pack_kept(launch, launch->wait, launch->waits, kept);
+    return error ? error : submit_kept(core, section, launch->waits, kept);
 }
 
 /* Wait for a launch's answer: its code, or the driver's. */
@@ -88,16 +77,17 @@ int warploom_launch_waiting(const warploom_core *core, uint32_t section,
                             const warploom_launch *launch, const warploom_wait_pair *pairs,
                             uint32_t waits, warploom_kept *kept, warploom_outcome *outcome)
 {
-    uint32_t words[WARPLOOM_LAUNCH_WORDS], turns = core->patience, n;
+    uint32_t words[WARPLOOM_LAUNCH_WORDS], turns = core->patience, n, changed;
     int error, packed;
     for (n = 0; !kept && n < WARPLOOM_LAUNCH_WORDS; n++) words[n] = 0;
-    packed = warploom_pack_waiting(launch, pairs, waits, words);
+    packed = kept ? pack_kept(launch, pairs, waits, kept)
+                  : warploom_pack_waiting(launch, pairs, waits, words, &changed);
     do {
         forget_outcome(outcome);
         if (packed)
             error = packed;
         else if (kept)
-            error = submit_kept(core, section, words, waits, kept);
+            error = submit_kept(core, section, waits, kept);
         else
             error = warploom_submit_words(core, section, words, warploom_launch_length(waits));
         if (!error)

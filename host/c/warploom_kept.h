@@ -7,7 +7,7 @@
 
 #include "warploom.h"
 
-/* One section's words as far as they are known, bit n of `known` for word n. All 0: none is. */
+/* One section's words, bit n of `known` where word n stands in the section, too. All 0: none. */
 typedef struct {
     uint32_t known;
     uint32_t words[32];

@@ -216,7 +216,7 @@ class CoreBench:
                 made.reads += 1
             if ctx.get(core.retired_valid):
                 made.turns.append(turn.unpack(ctx.get(core.retired.as_value())))
-                made.turns[-1]["block"] = resident[made.turns[-1]["slot"]]
+                made.turns[-1] |= {"block": resident[made.turns[-1]["slot"]], "cycle": cycle}
             if ctx.get(core.ended_valid):
                 ended = end.unpack(ctx.get(core.ended.as_value()))
                 resident[ended["slot"]].ended += ended["warps"]

@@ -20,8 +20,8 @@ from warploom_golden.merging import MappingTable, MergePlanner, MergeRules, Task
 from warploom_sim.failure import ProgramError
 
 #: Cycles in which a task's last block reads a tag: six instructions of `report` in ``merged.c``, of
-#: which two load (``docs/examples/simt_core.md``: four cycles each; a load of a lane takes 4 more).
-WALK: Final = 6 * 4 + 2 * 4
+#: which two load (``docs/examples/simt_core.md``: five cycles each; a load of a lane takes 3 more).
+WALK: Final = 6 * 5 + 2 * 3
 #: SMs, blocks of a task, length.
 Choice = tuple[int, int, str]
 CHOICES: Final[tuple[Choice, ...]] = (

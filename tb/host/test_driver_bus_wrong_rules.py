@@ -45,8 +45,8 @@ IN_C = {
         sizes.in_c,
         sizes.demand_inline_words,
         (),
-        r"HIGH\((\w+)->inline_args\[\w+\]\)",
-        r"HIGH(\1->inline_args[0])",
+        r"2 \* n, (launch->inline_args)\[n\]\)",
+        r"2 * n, LOW(\1[n]) | (\1[0] >> 32 << 32))",
     ),
     "reset_units does not wait for its response": (
         c_host,

@@ -16,6 +16,9 @@ from warploom_dev.yosys import run_yosys
 BITSTREAM: Final = "top.bit"
 REPORT: Final = "placed.json"
 _PACKER: Final = "yowasp-ecppack"
+#: With the heap placer, or with LUTs of more than four inputs, thousands of wires stay shared: a
+#: warp's lanes are much logic at few places.
+_ROUTABLE: Final = ("--placer", "static", "--router", "router2")
 #: As `synth_ecp5` has it, without `share`: that pass asks a SAT solver whether two multipliers of
 #: two SMs are ever used at once, for minutes, and they are.
 _COARSE: Final = """
@@ -45,9 +48,9 @@ opt_clean
 """
 _SCRIPT: Final = """
 read_verilog {sources}
-synth_ecp5 -top top -run begin:coarse
+synth_ecp5 -top top -nowidelut -run begin:coarse
 {coarse}
-synth_ecp5 -top top -run map_ram:
+synth_ecp5 -top top -nowidelut -run map_ram:
 tee -q -o whole.json stat -json
 write_json top.json
 """
@@ -109,7 +112,7 @@ def place_and_pack(
         If the design does not fit the device or is not routed.
     """
     options = [*device, "--json", "top.json", "--lpf", pins, "--seed", str(seed)]
-    options += ["--timing-allow-fail", "--router", "router2", "--quiet", "--log", "placed.log"]
+    options += [*_ROUTABLE, "--timing-allow-fail", "--quiet", "--log", "placed.log"]
     options += ["--report", REPORT, "--textcfg", "top.config"]
     flow.run_tool("nextpnr", [placer.command, *options], folder)
     packer = str(Path(sys.executable).with_name(_PACKER))
