@@ -83,7 +83,11 @@ class WarpTable(wiring.Component):
         over = Signal(config.block_slots)
         doomed = Signal(count)
         mine = Signal(count)
-        m.d.comb += over.eq(faulted | Cat(self.kill.bit_select(one, 1) for one in streams))
+        # A cycle after `kill`; not of the block that was in the slot before.
+        killed = Signal(config.block_slots)
+        new = decoded(m, "new", self.block_slot, config.block_slots, self.block_valid)
+        m.d.sync += killed.eq(Cat(self.kill.bit_select(one, 1) for one in streams) & ~new)
+        m.d.comb += over.eq(faulted | killed)
         for n in range(count):
             m.d.comb += doomed[n].eq(live[n] & over.bit_select(slots[n], 1))
             m.d.comb += mine[n].eq(live[n] & (slots[n] == self.slot))
@@ -123,7 +127,7 @@ class WarpTable(wiring.Component):
         behind = Signal(count)
         m.d.comb += eligible.eq(able)
         m.d.comb += behind.eq(Cat(eligible[n] & (self.current < n) for n in range(count)))
-        number = lowest_number(Mux(behind.any(), behind, eligible))
+        number = Mux(behind.any(), lowest_number(behind), lowest_number(eligible))
         m.d.comb += [
             self.picked_valid.eq(eligible.any()),
             self.picked.eq(number),
