@@ -106,9 +106,7 @@ class SimtCore(wiring.Component):
         word = Signal(32)
         fetching = Signal()
         m.d.comb += [self.fetch_address.eq(lowest[2:-1]), decoder.word.eq(self.fetched)]
-        a, b = registers.read(
-            m, fetching, table.current, self.fetched, word, before.written, arguments
-        )
+        a, b = registers.read(m, fetching, table.current, self.fetched, before.written, arguments)
         csrs = csr_values(m, word[20:24], indices, origin)
         # Registers: what a lane has computed, and its next pc.
         results, targets, products = self._execute(m, decoded, word[12:15], pc, (a, b), *csrs)

@@ -102,19 +102,22 @@ class Registers:
         self._write = memory.write_port(granularity=32)
 
     def read(
-        self, m: Module, fetching: Any, warp: Any, fetched: Any, word: Any, written: Any, first: Any
+        self, m: Module, fetching: Any, warp: Any, fetched: Any, written: Any, first: Any
     ) -> list[list[Signal]]:
         """Read rs1 and rs2 of the word that is fetched; return the values of each lane.
 
-        They are there from the next cycle on. ``word`` is the fetched word then, ``written`` says
-        which registers were written, and ``first`` is the initial value of a0.
+        They are there from the next cycle on. ``written`` says which registers were written, and
+        ``first`` is the initial value of a0.
         """
         rows: list[list[Signal]] = []
         for port, low in zip(self._reads, (15, 20), strict=True):
-            number = word[low : low + 5]
-            m.d.comb += [port.addr.eq(Cat(fetched[low : low + 5], warp)), port.en.eq(fetching)]
-            initial = Mux(number == ARGUMENTS, first, 0)
-            known = written.bit_select(number, 1)
+            number = fetched[low : low + 5]
+            m.d.comb += [port.addr.eq(Cat(number, warp)), port.en.eq(fetching)]
+            known, is_a0 = Signal(), Signal()
+            with m.If(fetching):
+                m.d.sync += known.eq(written.bit_select(number, 1))
+                m.d.sync += is_a0.eq(number == ARGUMENTS)
+            initial = Mux(is_a0, first, 0)
             row = [Signal(32, name=f"rs{len(rows) + 1}_{n}") for n in range(self._lanes)]
             for n, value in enumerate(row):
                 m.d.comb += value.eq(Mux(known, port.data.word_select(n, 32), initial))
