@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from tb.dispatch import test_block_dispatcher
 from tb.host import (
     test_bus_port,
     test_execution_unit,
@@ -35,15 +36,10 @@ from tb.support import block_dispatcher_cases, dispatch_cases, kernel_queue_case
 from tb.support.dispatch_configs import LATE_NUMBER, soon
 from warploom_dev.coverage.counted_builds import Build
 
-#: Every policy, and both reclaims.
-DISPATCHERS: Final = (
-    "tiny,policy=round_robin,reclaim=out_of_order",
-    "tiny,policy=first_fit,reclaim=in_order",
-    "tiny,policy=least_loaded,reclaim=in_order",
-    "tiny,policy=freed_first,reclaim=out_of_order",
+#: Every policy, and both reclaims, with the few streams of the tests.
+BLOCK_DISPATCHERS: Final = tuple(
+    f"tiny,{mode},stream_bits=2" for mode in test_block_dispatcher.SMALL_MODES
 )
-#: The same with the few streams of its tests.
-BLOCK_DISPATCHERS: Final = tuple(f"{text},stream_bits=2" for text in DISPATCHERS)
 
 BUILDS: Final[dict[str, tuple[Build, ...]]] = {
     "launch_check": (Build.of(dispatch_cases.make_check, "tiny"),),
@@ -60,7 +56,9 @@ BUILDS: Final[dict[str, tuple[Build, ...]]] = {
         for config in BLOCK_DISPATCHERS
     ),
     "kernel_queue": (
-        Build.of(kernel_queue_cases.make_queue, test_kernel_queue.LOOPS, **test_kernel_queue.WRAPS),
+        Build.of(
+            kernel_queue_cases.make_queue, test_kernel_queue.LOOPS, **kernel_queue_cases.WRAPS
+        ),
     ),
     "record_queue": (Build.of(test_record_queue.make, test_record_queue.LOOPS),),
     "launch_path": (

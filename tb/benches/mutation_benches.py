@@ -78,9 +78,7 @@ def _queues(seed: int) -> list[Case]:
     return [
         case
         for k in range(3)
-        for case in test_kernel_queue.cases(
-            test_kernel_queue.LOOPS, seed + k, 6000, **test_kernel_queue.WRAPS
-        )
+        for case in test_kernel_queue.cases(test_kernel_queue.LOOPS, seed + k, 6000, wraps=True)
     ]
 
 

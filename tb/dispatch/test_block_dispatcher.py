@@ -28,6 +28,13 @@ GROUPS = tuple(
     for policy in ("round_robin", "freed_first")
 )
 NO_KILL = "tiny,stream_bits=2,sm_kill=False"
+#: The small machines whose branches and bits `make coverage` counts: every policy, both reclaims.
+SMALL_MODES = (
+    "policy=round_robin,reclaim=out_of_order",
+    "policy=first_fit,reclaim=in_order",
+    "policy=least_loaded,reclaim=in_order",
+    "policy=freed_first,reclaim=out_of_order",
+)
 #: What `default` runs with on Verilator.
 DEFAULTS = ("policy=round_robin,reclaim=out_of_order", "policy=freed_first,reclaim=in_order")
 
@@ -91,6 +98,14 @@ def test_default_equals_its_model(mode, simulator, seed):
 def test_equals_its_model_for_long(mode, seed):
     for n in range(4):
         run(cases(soon(f"default,stream_bits=3,{mode}"), seed + n, 12_000), "verilator")
+
+
+@pytest.mark.deep
+@pytest.mark.coverage
+@pytest.mark.parametrize("mode", SMALL_MODES)
+def test_all_happens_on_small_machines(mode, seed):
+    for n in range(3):
+        equal(soon(f"tiny,{mode},stream_bits=2"), seed + 10 * n, 6000, "verilator")
 
 
 #: The mood in which a fault shows soonest.

@@ -32,20 +32,18 @@ ODD = {
 }
 #: The odd machine on which everything happens soonest.
 SOON = ("tiny,stream_bits=3,launch_waits=1,queue_depth=1,loop_templates=0", LOOPS)
-#: The first numbers with which tickets and counts wrap soon.
-WRAPS = {"first_ticket": (1 << 32) - 7, "first_count": (1 << 32) - 3}
 FEW = "accepted", "starts", "finished", "kills", "PREEMPT OK", "stops"
 FEW_OF_LOOPS = (*FEW, "loop_end finished", "quiet finished", "quiet with a record", "relative")
 
 
-def cases(config, seed, cycles, moods=tuple(MOODS), **first):
+def cases(config, seed, cycles, moods=tuple(MOODS), *, wraps=False):
     """Return a case for each mood, all on one build."""
-    return [queue_case(config, mood, seed, cycles, **first) for mood in moods]
+    return [queue_case(config, mood, seed, cycles, wraps=wraps) for mood in moods]
 
 
-def equal(config, seed, cycles, simulator="amaranth", happens=EVENTS, moods=tuple(MOODS)):
+def equal(config, seed, cycles, simulator="amaranth", happens=EVENTS, **given):
     """Run RTL and model until all has happened."""
-    run_until(happens, lambda n: cases(config, seed + n, cycles, moods), simulator)
+    run_until(happens, lambda n: cases(config, seed + n, cycles, **given), simulator)
 
 
 @pytest.mark.parametrize(("config", "happens"), [(SMALL, FEW), (LOOPS, FEW_OF_LOOPS)])
@@ -62,7 +60,13 @@ def test_odd_machines_equal_their_model(config, seed):
 
 @pytest.mark.thorough
 def test_tickets_and_counts_wrap_as_in_the_model(seed):
-    run(cases(SMALL, seed, 800, **WRAPS), "amaranth")
+    run(cases(SMALL, seed, 800, wraps=True), "amaranth")
+
+
+@pytest.mark.deep
+@pytest.mark.coverage
+def test_all_happens_while_tickets_and_counts_wrap(seed):
+    equal(LOOPS, seed, 6000, "verilator", EVENTS_WITH_LOOPS, wraps=True)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping
+from typing import ClassVar, Final
 
 from tb.support.dispatch_configs import Observers, config_of
 from tb.support.kernel_queue_ledger import EVENTS, EVENTS_WITH_LOOPS, QueueLedger
@@ -18,6 +19,8 @@ MOODS = {
     "held up": Mood(references=2, filter_ready=0.4, start_ready=0.3, launch=0.4, abort=0.05),
     "wild": Mood(wild=0.1, reset=0.002, lose=0.002, abort=0.05, abort_streams=0.01, limits=(0, 50)),
 }
+#: The first numbers with which tickets and counts wrap soon.
+WRAPS: Final = {"first_ticket": (1 << 32) - 7, "first_count": (1 << 32) - 3}
 #: Of whom a soft reset takes back what was not taken.
 _RESTARTED = "a soft reset forgets it"
 _STREAMS = "ended", "checked", "command", "abort", "clear_stream"
@@ -49,6 +52,8 @@ class QueueHost:
 class QueueObserver:
     """The ledger of a machine whose first numbers are 1 and 0."""
 
+    first: ClassVar[dict[str, int]] = {}
+
     def __init__(self, config: Config):
         self._config = config
         names = EVENTS_WITH_LOOPS if config.has_loops else EVENTS
@@ -62,18 +67,27 @@ class QueueObserver:
 
     def reset(self) -> None:
         """Forget all but the counts."""
-        self._ledger = QueueLedger(self._config, seen=self._seen)
+        self._ledger = QueueLedger(self._config, **self.first, seen=self._seen)
 
     def counts(self) -> dict[str, int]:
         """Return how often each kind of thing happened."""
         return dict(self._seen)
 
 
+class WrappingQueueObserver(QueueObserver):
+    """The ledger of a machine whose first numbers are `WRAPS`."""
+
+    first: ClassVar[dict[str, int]] = WRAPS
+
+
 QUEUE_LEDGERS = Observers(QueueObserver)
+WRAPPING_LEDGERS = Observers(WrappingQueueObserver)
 
 
-def queue_case(config: str, mood: str, seed: int, cycles: int, **first: int) -> Case:
-    """Return a case with a mood of `MOODS`; ``first`` are the machine's first numbers."""
+def queue_case(config: str, mood: str, seed: int, cycles: int, *, wraps: bool = False) -> Case:
+    """Return a case with a mood of `MOODS`; with ``wraps`` the machine begins with `WRAPS`."""
+    ledgers = "WRAPPING_LEDGERS" if wraps else "QUEUE_LEDGERS"
+    first = WRAPS if wraps else {}
     return Case(
         make=make_queue,
         params={"config": config, "first_ticket": 1, "first_count": 0, **first},
@@ -83,5 +97,5 @@ def queue_case(config: str, mood: str, seed: int, cycles: int, **first: int) -> 
         stimulus=QueueHost,
         options={"mood": mood},
         withdrawable=dict.fromkeys(_STREAMS, _RESTARTED),
-        events={"ledger": f"{__name__}:QUEUE_LEDGERS.{config}"} if not first else {},
+        events={"ledger": f"{__name__}:{ledgers}.{config}"},
     )
