@@ -46,9 +46,9 @@ class Worker : public Agent {
             if (stops ? releases : !wait_--) begin();
             break;
         case POLLING:
-            // Others let a loop's stream go on.
-            core_.demand(core_.now - rung_at_ < SILENT || (command_.loops && !stops),
-                         "a command is lost: its doorbell stays 1");
+            // Others let a loop's stream go on and take records: until they stop it may last.
+            if (command_.loops && !stops) rung_at_ = core_.now;
+            core_.demand(core_.now - rung_at_ < SILENT, "a command is lost: its doorbell stays 1");
             if (!asked_ && random_.chance(0.3)) poll();
             break;
         case RESTING:
