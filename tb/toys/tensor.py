@@ -63,10 +63,10 @@ EDITS = (
     ),
     Edit(
         "host/c/warploom.c",
-        "        PUT(launch->table, WARPLOOM_LAUNCH_TABLE);\n",
+        "                      PUT(launch->table, WARPLOOM_LAUNCH_TABLE));\n",
         """\
-        PUT(launch->table, WARPLOOM_LAUNCH_TABLE) |
-        PUT(launch->tensor, WARPLOOM_LAUNCH_TENSOR);
+                      PUT(launch->table, WARPLOOM_LAUNCH_TABLE) |
+                      PUT(launch->tensor, WARPLOOM_LAUNCH_TENSOR));
 """,
     ),
     Edit(
