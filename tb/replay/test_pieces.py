@@ -50,7 +50,7 @@ def test_pieces_are_the_whole(
 
 def test_lean_pieces_have_columns_of_the_others(seed: int, request: pytest.FixtureRequest) -> None:
     config = preset("tiny")
-    launches = random_launches(random.Random(seed), config, 40, crowded=True)
+    launches = random_launches(random.Random(seed), config, 80, crowded=True)
     request.getfixturevalue("small")
     whole, lean = (
         event_model.joined(
