@@ -144,6 +144,14 @@ def test_a_wrong_stand_in_makes_a_result_wrong(fault, seed: int) -> None:
     assert not np.array_equal(out, case.out)
 
 
+def one_block(program: list[int], threads: int) -> tuple[np.ndarray, Launch]:
+    """Return the memory with a program, and its launch: one block of so many threads."""
+    memory = np.zeros(1 << CORE_BITS, np.uint8)
+    memory[0x100:].view("<u4")[: len(program)] = program
+    sizes = {"grid": (1, 1, 1), "block": (threads, 1, 1), "warp_size": TINY.warp_size}
+    return memory, Launch(entry=0x100, arguments=0x200, **sizes)
+
+
 def test_a_turn_takes_the_cycles_of_the_page(seed: int) -> None:
     """Five cycles; a load of three lanes takes 2 + 3 more, a store 1 + 3."""
     program = [
@@ -154,10 +162,7 @@ def test_a_turn_takes_the_cycles_of_the_page(seed: int) -> None:
         asm.immediate("slli", 6, 6, 3),
         asm.END,
     ]
-    memory = np.zeros(1 << CORE_BITS, np.uint8)
-    memory[0x100:].view("<u4")[: len(program)] = program
-    sizes = {"grid": (1, 1, 1), "block": (3, 1, 1), "warp_size": TINY.warp_size}
-    launch = Launch(entry=0x100, arguments=0x200, **sizes)
+    memory, launch = one_block(program, 3)
     bench = CoreBench(TINY, memory, random.Random(seed))
     ends = [turn["cycle"] for turn in bench.run(blocks_of(launch), 5000).turns]
     assert np.diff(ends).tolist() == [10, 5, 9, 5, 5]
@@ -177,10 +182,7 @@ def stores_thread_x() -> tuple[np.ndarray, Launch]:
         asm.store("sw", 6, 5, 0),
         asm.END,
     ]
-    memory = np.zeros(1 << CORE_BITS, np.uint8)
-    memory[0x100:].view("<u4")[: len(program)] = program
-    sizes = {"grid": (1, 1, 1), "block": (13, 1, 1), "warp_size": TINY.warp_size}
-    return memory, Launch(entry=0x100, arguments=0x200, **sizes)
+    return one_block(program, 13)
 
 
 @pytest.mark.deep
