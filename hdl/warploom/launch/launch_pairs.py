@@ -137,9 +137,20 @@ class LaunchPairs(wiring.Component):
                 pair.count.eq(inbox[0].count),
             ]
         m.d.comb += self.asked.eq(Mux(self.step[0], self.stream, pair.stream))
-        low = self._low_count(m, pair, inbox[0])
-        behind = self._compare(m, pair, comparing, low)
-        out = self._memory(m, pair, comparing, behind, low)
+        # Of the cycle before: a pair's number, stream and count, and its stream's timeline. Of a
+        # launch that is accepted only the count's low bits are known.
+        self._compared = Signal.like(self.ahead_pair, name="compared")
+        count = Signal(_WHOLE, name="count")
+        timeline = Signal(_WHOLE, name="timeline")
+        stream = Signal.like(self.awaited, name="of")
+        m.d.sync += [
+            count.eq(Cat(self._low_count(m, pair, inbox[0]), pair.count[_COUNT:])),
+            timeline.eq(self.timeline_now),
+            stream.eq(pair.stream),
+        ]
+        behind = self._compare(m, pair, comparing, stream, (timeline - count)[:_WHOLE])
+        kept_pair = Cat(stream, _whole(count[:_COUNT], timeline))
+        out = self._memory(m, pair, comparing, behind, kept_pair)
         # No gate stands between a block memory and a register.
         m.d.sync += kept.as_value().eq(out[: len(kept.as_value())])
         with m.If(self.step[1]):
@@ -159,37 +170,36 @@ class LaunchPairs(wiring.Component):
         if not self._config.has_loops:
             return count
         low = Signal(_COUNT, name="low_count")
-        m.d.comb += low.eq(Mux(first.relative, distance, count))
+        m.d.comb += low.eq(Mux(self.accepting & first.relative, distance, count))
         self._is_ahead = Mux(first.relative, count[-1], distance[-1])
         return low
 
-    def _compare(self, m: Module, pair: Any, comparing: Signal, low: Value) -> Signal:
-        """Compare a pair; return whether that of the cycle before is not reached."""
-        near, far, asks, behind = (Signal(name=name) for name in ("near", "far", "asks", "behind"))
-        stream, row = (
-            Signal.like(self.awaited, name="of"),
-            Signal.like(self.waiters_now, name="row"),
-        )
-        away = Value.cast(self.timeline_now - pair.count)[:_WHOLE]
-        close = away
-        if self._config.has_loops:
-            close = Value.cast(self.timeline_now[:_COUNT] - low)
+    def _compare(
+        self, m: Module, pair: Any, comparing: Signal, stream: Signal, away: Value
+    ) -> Signal:
+        """Compare a pair; return whether that of the cycle before is not reached.
+
+        ``stream`` is that one's; ``away`` is how far its timeline is beyond it.
+        """
+        asks, behind = Signal(name="asks"), Signal(name="behind")
+        near, far = away[_COUNT - 1], away[_WHOLE - 1]
+        row = Signal.like(self.waiters_now, name="row")
+        number = Signal.like(self.ahead_pair, name="number")
+        was_ahead = Signal()
         m.d.sync += [
-            near.eq(close[_COUNT - 1]),
-            far.eq(away[_WHOLE - 1]),
+            was_ahead.eq(self._is_ahead),
+            self._compared.eq(number),
             asks.eq(comparing & pair.valid),
-            stream.eq(pair.stream),
             row.eq(self.waiters_now),
         ]
         m.d.comb += behind.eq(asks & Mux(self.accepting, near, far))
-        number = Signal.like(self.ahead_pair, name="number")
         with m.If(self.step[0]):
             m.d.sync += [self.unreached.eq(0), self.ahead.eq(0), number.eq(0)]
         with m.Else():
             with m.If(comparing):
                 m.d.sync += number.eq(number + 1)
-                with m.If(self.accepting & pair.valid & self._is_ahead & ~self.ahead):
-                    m.d.sync += [self.ahead.eq(1), self.ahead_pair.eq(number)]
+            with m.If(self.accepting & asks & was_ahead & ~self.ahead):
+                m.d.sync += [self.ahead.eq(1), self.ahead_pair.eq(self._compared)]
             with m.If(behind & ~self.unreached):
                 m.d.sync += [
                     self.unreached.eq(1),
@@ -198,8 +208,13 @@ class LaunchPairs(wiring.Component):
                 ]
         return behind
 
-    def _memory(self, m: Module, pair: Any, comparing: Signal, behind: Signal, low: Value) -> Value:
-        """Write pairs, links and the marks of dead launches; return what is read."""
+    def _memory(
+        self, m: Module, pair: Any, comparing: Signal, behind: Signal, kept: Value
+    ) -> Value:
+        """Write pairs, links and the marks of dead launches; return what is read.
+
+        ``kept`` are stream and count of the pair of the cycle before.
+        """
         ports: Any = self
         bits, link = self._word_bits, self._pairs
         widths = (kept_layout(self._config).size, head_layout(self._config).size)
@@ -211,21 +226,14 @@ class LaunchPairs(wiring.Component):
                 m.d.comb += word.eq(k)
         out = memory.later(Cat(word, Mux(self.step[0], ports.head_now.entry, ports.head.entry)))
 
-        # A pair is written a cycle after it was compared; the low bits' count goes on.
-        keeps, number = Signal(name="keeps"), Signal(bits, name="kept_number")
-        widened = Signal(kept_layout(self._config), name="widened", reset_less=True)
-        wraps = self.timeline_now[_COUNT - 1] & ~low[_COUNT - 1]
-        m.d.sync += [
-            keeps.eq(self.accepting & comparing),
-            number.eq(Mux(keeps, number + 1, 0)),
-            widened.stream.eq(pair.stream),
-            widened.count.eq(Cat(low, (self.timeline_now[_COUNT:] + wraps)[: _WHOLE - _COUNT])),
-        ]
+        # A pair is written a cycle after it was compared.
+        keeps = Signal(name="keeps")
+        m.d.sync += keeps.eq(self.accepting & comparing)
         written = Signal(max(widths), name="written")
         address = Signal(bits + len(self.entry), name="written_address")
         m.d.comb += [
-            address.eq(Cat(number & keeps.replicate(bits), self.entry)),
-            written.eq(Cat(C(0, 1), behind & keeps, widened.stream, widened.count)),
+            address.eq(Cat((self._compared & keeps.replicate(bits))[:bits], self.entry)),
+            written.eq(Cat(C(0, 1), behind & keeps, kept)),
         ]
         # Of a link, and of a pair that does not count, the other bits mean nothing.
         low = written[: widths[1]]
@@ -240,3 +248,9 @@ class LaunchPairs(wiring.Component):
             (self.accepting & self.step[0]) | keeps | self.links | self.dies, address, written
         )
         return out
+
+
+def _whole(count: Value, timeline: Value) -> Value:
+    """Return the count with these low bits that lies behind a timeline, or shortly before it."""
+    wraps = timeline[_COUNT - 1] & ~count[_COUNT - 1]
+    return Cat(count, (timeline[_COUNT:] + wraps)[: _WHOLE - _COUNT])
