@@ -1,6 +1,6 @@
 """Which resident launch is placed after the active one: the highest priority, then the oldest."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Module, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -64,16 +64,12 @@ class NextResident(wiring.Component):
             waits = Cat(self.others[s] & (priorities[s] == priority) for s in numbers).any()
             with m.If(waits | (starting & (self.start_priority == priority))):
                 m.d.comb += top.eq(priority)
-        of_top, eligible, loses = (
-            Signal(self._streams, name=name) for name in ("of_top", "eligible", "loses")
-        )
-        start_is_top = self.start_priority == top
+        eligible, loses = (Signal(self._streams, name=name) for name in ("eligible", "loses"))
+        # A start's priority stands among the others in the cycle after it.
+        of_top = Cat(priorities[s] == top_then for s in numbers)
         m.d.sync += [
             top_then.eq(top),
             top_before.eq(top_then),
-            of_top.eq(
-                Cat(Mux(self.starts[s], start_is_top, priorities[s] == top) for s in numbers)
-            ),
             eligible.eq(self.others & of_top),
         ]
         older = self._ages(m)

@@ -135,5 +135,5 @@ class ReturnedBlocks(wiring.Component):
             ),
         ]
         full = self.error_count.all()
-        with m.If((any_ | refused.valid) & ~full):
-            m.d.sync += self.error_count.eq(self.error_count + 1)
+        with m.If(any_ | refused.valid):
+            m.d.sync += self.error_count.eq(self.error_count + ~full)

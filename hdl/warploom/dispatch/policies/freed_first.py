@@ -51,10 +51,13 @@ class FreedFirst(Room):
             pop.eq(~self._by_table & (self.picks | drop)),
         ]
         m.d.sync += aside.eq((aside | drop) & ~self.picks)
+        following = Signal.like(self._head)
+        m.d.comb += following.eq(at)
         with m.If(self._by_table & (self.picks | (self.go & more))):
-            m.d.sync += at.eq(Mux(at == sms - 1, 0, at + 1))
+            m.d.comb += following.eq(Mux(at == sms - 1, 0, at + 1))
+        m.d.sync += at.eq(following)
         self._queue(m, head_valid, pop)
-        self._order_table(m, at)
+        self._order_table(m, following)
         return candidate & self._has.replicate(sms)
 
     def number(self, m: Module) -> Value:
@@ -72,7 +75,8 @@ class FreedFirst(Room):
         valid = Signal(name="output_valid")
         take = Signal()
         line.write(self.freed, write, self.freed_sm)
-        output = line.later(Mux(take, following, read))
+        # Both are read: what is taken is known late.
+        output = Mux(held(m, "took", take), line.later(following), line.later(read))
         m.d.comb += take.eq(valid & (~head_valid | pop))
         m.d.sync += [
             write.eq(write + self.freed),
@@ -85,10 +89,12 @@ class FreedFirst(Room):
             m.d.sync += [read.eq(write), following.eq(write + 1), valid.eq(0), head_valid.eq(0)]
 
     def _order_table(self, m: Module, at: Signal) -> None:
-        """Keep the table: a boot fills it, a swap takes two cycles."""
+        """Keep the table: a boot fills it, a swap takes two cycles.
+
+        Its SM at a place stands in a register in the next cycle, also one that is being written.
+        """
         bits, sms = self._config.sm_bits, self._config.sms
         table = Rows(m, "order", bits, 1 << bits)
-        m.d.comb += self._table.eq(table.now(at))
         swap = self.swap.payload
         first, second, of_first, of_second = (
             Signal(bits, name=name) for name in ("first", "second", "of_first", "of_second")
@@ -116,11 +122,14 @@ class FreedFirst(Room):
             m.d.sync += second.eq(swap.second)
         kept = Signal(bits, name="kept_of_first")
         m.d.sync += kept.eq(of_first)
-        table.write(
-            self.boot | writes | ends,
-            Mux(self.boot, self.boot_sm, Mux(writes, first, second)),
-            Mux(self.boot, self.boot_sm, Mux(writes, of_second, kept)),
-        )
+        place, sm = Signal(bits, name="written_place"), Signal(bits, name="written_sm")
+        m.d.comb += [
+            place.eq(Mux(self.boot, self.boot_sm, Mux(writes, first, second))),
+            sm.eq(Mux(self.boot, self.boot_sm, Mux(writes, of_second, kept))),
+        ]
+        written = self.boot | writes | ends
+        table.write(written, place, sm)
+        m.d.sync += self._table.eq(Mux(written & (place == at), sm, table.now(at)))
         refused = self.swap_refused
         m.d.comb += [refused.valid.eq(refusing), refused.payload.valid.eq(refusing)]
         with m.If(taken & (wrong | ~self.quiet)):
