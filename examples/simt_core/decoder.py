@@ -2,13 +2,16 @@
 
 from typing import Final
 
-from amaranth.hdl import C, Cat, Module, Mux
+from amaranth.hdl import C, Cat, Module, Mux, Signal
 from amaranth.lib import data, enum, wiring
 from amaranth.lib.wiring import In, Out
 
 _FIRST_CSR = 0xCC0
 _LAST_CSR = 0xCCD
 _BARRIER_CSR = 0xCCE
+
+#: Of a multiplication: the ALU hands on its first operand, as for a shift.
+_FIRST_OPERAND = 1
 
 
 class Kind(enum.Enum, shape=4):
@@ -29,11 +32,18 @@ class Kind(enum.Enum, shape=4):
     FENCE = 12
 
 
-#: What a word asks for. With `with_immediate` the ALU's second operand is the immediate value, not
-#: rs2; `alternative` is SUB and SRA; `subtract` is 1 where a difference is needed; `writes`: a
-#: register other than x0 is written.
-_FLAGS: Final = ("with_immediate", "alternative", "subtract", "shift", "writes")
-DECODED: Final = data.StructLayout({"kind": Kind, "immediate": 32} | dict.fromkeys(_FLAGS, 1))
+#: What a word asks for. With `with_immediate` the second operand is the immediate value, not rs2.
+#: The ALU's result is the sum or the difference (`adds`), by two bits of `funct3` (`logic`), or
+#: whether the first operand is less (`compares`); `subtract`: there is a difference. `walks`: the
+#: lanes are served one after the other; `multiply`: by the multiplier, whose other flags are at
+#: `Multiplier`; `index`: a lane's own index is read. `writes`: a register other than x0 is written.
+_FLAGS: Final = (
+    *("with_immediate", "subtract", "adds", "logic", "compares", "walks", "load", "index"),
+    *("multiply", "shift", "left", "low", "a_signed", "b_signed", "writes"),
+)
+DECODED: Final = data.StructLayout(
+    {"kind": Kind, "immediate": 32, "funct3": 3} | dict.fromkeys(_FLAGS, 1)
+)
 
 
 class Decoder(wiring.Component):
@@ -49,6 +59,8 @@ class Decoder(wiring.Component):
         funct3, funct7, rd, rs1 = word[12:15], word[25:], word[7:12], word[15:20]
         sign = word[31]
         shifts = funct3[:2] == 1
+        # SUB and SRA.
+        alternative = Signal()
         by_i = Cat(word[20:31], sign.replicate(21))
         by_s = Cat(word[7:12], word[25:31], sign.replicate(21))
         by_b = Cat(C(0, 1), word[8:12], word[25:31], word[7], sign.replicate(20))
@@ -82,12 +94,12 @@ class Decoder(wiring.Component):
                 m.d.comb += [
                     o.kind.eq(Mux(legal, Kind.ALU, Kind.ILLEGAL)),
                     o.with_immediate.eq(1),
-                    o.alternative.eq(right & word[30]),
+                    alternative.eq(right & word[30]),
                 ]
             with m.Case(0x33):
-                alternative = (funct7 == 0x20) & ((funct3 == 0) | (funct3 == 5))
-                with m.If((funct7 == 0) | alternative):
-                    m.d.comb += [o.kind.eq(Kind.ALU), o.alternative.eq(word[30])]
+                other = (funct7 == 0x20) & ((funct3 == 0) | (funct3 == 5))
+                with m.If((funct7 == 0) | other):
+                    m.d.comb += [o.kind.eq(Kind.ALU), alternative.eq(word[30])]
                 with m.Elif((funct7 == 1) & ~funct3[2]):
                     m.d.comb += o.kind.eq(Kind.MULTIPLY)
             with m.Case(0x0F):
@@ -97,14 +109,34 @@ class Decoder(wiring.Component):
                 only_writes = funct3[:2] == 1
                 there = (number >= _FIRST_CSR) & (number <= _LAST_CSR)
                 with m.If((funct3[:2] != 0) & there & ~only_writes & (rs1 == 0)):
-                    m.d.comb += o.kind.eq(Kind.CSR)
+                    m.d.comb += [o.kind.eq(Kind.CSR), o.with_immediate.eq(1)]
                 with m.Elif((number == _BARRIER_CSR) & only_writes & (rd == 0)):
                     m.d.comb += o.kind.eq(Kind.BARRIER)
-        computes = o.kind == Kind.ALU
-        m.d.comb += o.shift.eq(computes & shifts)
-        # SUB, SLT and SLTU; SRA does not look at it.
-        differs = o.alternative | (funct3[1:] == 1)
-        m.d.comb += o.subtract.eq((o.kind == Kind.BRANCH) | computes & differs)
+        alu = o.kind == Kind.ALU
+        load = o.kind == Kind.LOAD
+        accesses = load | (o.kind == Kind.STORE)
+        product = o.kind == Kind.MULTIPLY
+        # Thread x, y and z: a lane's packed word is shifted.
+        index = (o.kind == Kind.CSR) & (word[20:24] < 3)
+        shift = alu & shifts
+        compares = alu & (funct3[1:] == 1)
+        m.d.comb += [
+            o.funct3.eq(Mux(product, _FIRST_OPERAND, funct3)),
+            o.adds.eq(accesses | alu & (funct3 == 0)),
+            o.logic.eq(product | shift | alu & funct3[2]),
+            o.compares.eq(compares),
+            o.subtract.eq((o.kind == Kind.BRANCH) | compares | alu & alternative),
+            o.walks.eq(accesses | o.multiply),
+            o.load.eq(load),
+            o.index.eq(index),
+            o.multiply.eq(product | o.shift),
+            o.shift.eq(shift | index),
+            o.left.eq(shift & ~funct3[2]),
+            o.low.eq(o.left | product & (funct3[:2] == 0)),
+            # MULH has two signed factors, MULHSU one, MULHU none; MUL's low half does not care.
+            o.a_signed.eq(Mux(product, funct3[:2] != 3, alternative)),
+            o.b_signed.eq(product & ~funct3[1]),
+        ]
         without = [Kind.ILLEGAL, Kind.BRANCH, Kind.STORE, Kind.BARRIER, Kind.FENCE]
         m.d.comb += o.writes.eq((rd != 0) & Cat(o.kind != kind for kind in without).all())
         return m

@@ -9,10 +9,11 @@ from amaranth.lib.wiring import In, Out
 from simt_core.decoder import DECODED, Decoder, Kind
 from simt_core.index_reader import IndexReader
 from simt_core.lane_alu import LaneAlu
-from simt_core.lane_memory import LaneMemory
+from simt_core.lane_walk import LaneWalk
 from simt_core.packets import memory_request, retired_turn
+from simt_core.registers import Registers
 from simt_core.warp_contexts import add_contexts, short_pc
-from simt_core.warp_state import Registers, add_indices, add_origins, csr_values
+from simt_core.warp_state import add_indices, add_origins, axis_of, csr_values
 from simt_core.warp_table import WarpTable
 from warploom_spec import Config, WarploomError, layouts
 from warploom_spec.sm_packets import placed_block, warp_end, warp_start
@@ -78,14 +79,13 @@ class SimtCore(wiring.Component):
         m.submodules.reader = reader = IndexReader(config)
         m.submodules.decoder = decoder = Decoder()
         decoded = Signal(DECODED)
-        m.submodules.accesses = accesses = LaneMemory(config, self._memory_bits)
-        self._connect(m, table, reader, accesses)
+        m.submodules.walk = walk = LaneWalk(config, self._memory_bits)
+        m.submodules.registers = registers = Registers(config)
+        self._connect(m, table, reader, walk, registers)
         origin = add_origins(m, config, table, self.block, self.words)
         words = origin.words
         context = add_contexts(m, config, table, origin.starting, self._memory_bits)
         indices = add_indices(m, config, table, reader, self.data.words)
-        registers = Registers(m, config)
-        arguments = words.arguments[:32]
 
         # The lowest pc of the runnable lanes, and the lanes that stand there. Pcs are short ones.
         pc_bits = self._memory_bits + 1
@@ -104,21 +104,22 @@ class SimtCore(wiring.Component):
 
         # The instruction and its operands.
         word = Signal(32)
-        fetching = Signal()
+        executing = Signal()
         m.d.comb += [self.fetch_address.eq(lowest[2:-1]), decoder.word.eq(self.fetched)]
-        a, b = registers.read(m, fetching, table.current, self.fetched, before.written, arguments)
         csrs = csr_values(m, word[20:24], indices, origin)
-        # Registers: what a lane has computed, and its next pc.
-        results, targets, products = self._execute(m, decoded, word[12:15], pc, (a, b), *csrs)
-        load = decoded.kind == Kind.LOAD
+        shift, mask = axis_of(m, word[20:24], words)
+        operands = [[row.word_select(n, 32) for n in lanes] for row in (registers.a, registers.b)]
+        # Registers: what a lane has computed or found, and its next pc.
+        results, targets = self._execute(m, decoded, pc, operands, *csrs, executing, walk)
         m.d.comb += [
-            accesses.load.eq(load),
-            accesses.funct3.eq(word[12:15]),
-            accesses.lanes.eq(active),
-            accesses.addresses.eq(Cat(results)),
-            accesses.values.eq(Cat(b)),
-            accesses.shared_first.eq(origin.block.shared_first),
-            accesses.shared_units.eq(words.shared),
+            walk.decoded.eq(decoded),
+            walk.lanes.eq(active),
+            walk.firsts.eq(Cat(results)),
+            walk.seconds.eq(registers.b),
+            walk.immediate.eq(Mux(decoded.index, shift, decoded.immediate)),
+            walk.mask.eq(Mux(decoded.index, mask, (1 << 32) - 1)),
+            walk.shared_first.eq(origin.block.shared_first),
+            walk.shared_units.eq(words.shared),
         ]
 
         # What the turn leaves behind.
@@ -126,21 +127,23 @@ class SimtCore(wiring.Component):
         ends = Signal(len(lanes))
         m.d.comb += ends.eq(active & Cat(target == 0 for target in targets))
         rd = word[7:12]
+        writes = table.turned & decoded.writes
         m.d.comb += [
             after.pcs.eq(Cat(Mux(active[n], targets[n], pcs[n]) for n in lanes)),
             after.running.eq(before.running & ~ends),
             after.waiting.eq((waiting | Mux(decoded.kind == Kind.BARRIER, active, 0)) & ~ends),
-            after.written.eq(before.written | (decoded.writes << rd)),
             table.block_warps.eq(words.warps),
             table.block.eq(~(after.running & ~after.waiting).any()),
         ]
-        values = [Signal(32, name=f"value_{n}") for n in lanes]
-        multiplies = (decoded.kind == Kind.MULTIPLY) | decoded.shift
-        for n, value in enumerate(values):
-            computed = Mux(multiplies, products[n], results[n])
-            m.d.comb += value.eq(Mux(load, accesses.row.word_select(n, 32), computed))
-        first = (~before.written.bit_select(rd, 1), arguments)
-        registers.write(m, table.turned & decoded.writes, table.current, rd, values, active, first)
+        m.d.comb += [
+            registers.current.eq(table.current),
+            registers.rs1.eq(self.fetched[15:20]),
+            registers.rs2.eq(self.fetched[20:25]),
+            registers.rd.eq(rd),
+            registers.lanes.eq(Mux(writes, active, 0)),
+            registers.values.eq(Mux(writes, Cat(results), 0)),
+            registers.arguments.eq(origin.starting.arguments),
+        ]
         m.d.comb += [
             self.retired_valid.eq(table.turned),
             self.retired.slot.eq(table.slot),
@@ -148,13 +151,17 @@ class SimtCore(wiring.Component):
             self.retired.pc.eq(pc),
             self.retired.lanes.eq(active),
             self.retired.rd.eq(Mux(decoded.writes, rd, 0)),
-            self.retired.values.eq(Cat(values)),
+            self.retired.values.eq(Cat(results)),
         ]
 
         jumps_aside = (active & Cat(target[1] for target in targets)).any()
         illegal = (decoded.kind == Kind.ILLEGAL) | jumps_aside
         with m.FSM() as fsm:
-            m.d.comb += [table.busy.eq(~fsm.ongoing("PICK")), fetching.eq(fsm.ongoing("FETCH"))]
+            m.d.comb += [
+                table.busy.eq(~fsm.ongoing("PICK")),
+                registers.read.eq(fsm.ongoing("FETCH")),
+                executing.eq(fsm.ongoing("EXECUTE")),
+            ]
             with m.State("PICK"):
                 m.d.comb += table.take.eq(table.picked_valid)
                 with m.If(table.picked_valid):
@@ -174,9 +181,11 @@ class SimtCore(wiring.Component):
                 m.next = "EXECUTE"
             with m.State("EXECUTE"):
                 m.next = "RETIRE"
-                with m.If(load | (decoded.kind == Kind.STORE)):
-                    m.d.comb += accesses.start.eq(1)
-                    m.next = "ACCESS"
+                # A lane's result is what it finds in its walk, from now on.
+                m.d.sync += [decoded[flag].eq(0) for flag in ("adds", "logic", "compares")]
+                with m.If(decoded.walks):
+                    m.d.comb += walk.start.eq(1)
+                    m.next = "WALK"
             with m.State("RETIRE"):
                 m.next = "PICK"
                 with m.If(illegal):
@@ -187,13 +196,13 @@ class SimtCore(wiring.Component):
                         m.next = "END"
                     with m.Elif(table.block):
                         m.next = "BARRIER"
-            with m.State("ACCESS"):
+            with m.State("WALK"):
                 m.d.comb += [
-                    accesses.stop.eq(table.doomed),
-                    table.fault.eq(accesses.fault),
-                    table.turned.eq(accesses.done & ~accesses.stopped),
+                    walk.stop.eq(table.doomed),
+                    table.fault.eq(walk.fault),
+                    table.turned.eq(walk.done & ~walk.stopped),
                 ]
-                with m.If(accesses.done | accesses.fault | accesses.stopped):
+                with m.If(walk.done | walk.fault | walk.stopped):
                     m.next = "PICK"
             with m.State("END"):
                 m.d.comb += table.end.eq(1)
@@ -205,11 +214,16 @@ class SimtCore(wiring.Component):
         return m
 
     def _connect(
-        self, m: Module, table: WarpTable, reader: IndexReader, accesses: LaneMemory
+        self,
+        m: Module,
+        table: WarpTable,
+        reader: IndexReader,
+        walk: LaneWalk,
+        registers: Registers,
     ) -> None:
         """Connect the parts with the ports and with each other."""
         wiring.connect(m, reader.read, wiring.flipped(self.read))
-        wiring.connect(m, accesses.request, wiring.flipped(self.request))
+        wiring.connect(m, walk.request, wiring.flipped(self.request))
         wiring.connect(m, wiring.flipped(self.warp), table.start)
         m.d.comb += [
             table.kill.eq(self.kill),
@@ -222,25 +236,33 @@ class SimtCore(wiring.Component):
             table.got_entry.eq(reader.got_entry),
             self.ended.eq(table.ended),
             self.ended_valid.eq(table.ended_valid),
+            table.cleaned.eq(registers.cleared),
+            registers.dirty.eq(table.dirty),
+            registers.entry.eq(table.entry),
+            registers.starts.eq(self.warp.valid & self.warp.ready),
             reader.started.eq(self.warp.valid & self.warp.ready),
             reader.entry.eq(table.entry),
             reader.row.eq(self.warp.payload.row),
             reader.cleared.eq(table.cleared),
             reader.data_valid.eq(self.data_valid),
-            accesses.loaded.eq(self.loaded),
+            walk.loaded.eq(self.loaded),
         ]
 
     def _execute(
         self,
         m: Module,
         decoded: Any,
-        funct3: Any,
         pc: Signal,
         operands: Any,
         csr: Any,
         own_csrs: Any,
-    ) -> tuple[list[Signal], list[Signal], list[Any]]:
-        """Return each lane's result, next pc, and product; in the cycle after the operands."""
+        executing: Signal,
+        walk: LaneWalk,
+    ) -> tuple[list[Signal], list[Signal]]:
+        """Return each lane's result and next pc, in the cycle after the operands.
+
+        In a walk a lane's result becomes what the walk finds.
+        """
         kind, immediate = decoded.kind, decoded.immediate
         relative = Signal(32)
         following = Signal(32)
@@ -253,30 +275,22 @@ class SimtCore(wiring.Component):
             for of_kind, value in ((Kind.LUI, immediate), (Kind.AUIPC, relative), (Kind.CSR, csr)):
                 with m.Case(of_kind):
                     m.d.comb += common.eq(value)
-        accesses = (kind == Kind.LOAD) | (kind == Kind.STORE)
-        computes = (kind == Kind.ALU) | accesses
+        found = Signal(32)
+        m.d.comb += found.eq(Mux(executing, common, walk.result))
+        own = (kind == Kind.CSR) & executing
         bits = self._memory_bits
         results = [Signal(32, name=f"result_{n}") for n in range(len(own_csrs))]
         targets = [Signal(bits + 1, name=f"target_{n}") for n in range(len(own_csrs))]
-        products = []
         for n, (a, b) in enumerate(zip(*operands, strict=True)):
             m.submodules[f"alu_{n}"] = alu = LaneAlu()
-            m.d.comb += [
-                alu.a.eq(a),
-                alu.b.eq(Mux(decoded.with_immediate, immediate, b)),
-                alu.funct3.eq(Mux(accesses, 0, funct3)),
-                alu.subtract.eq(decoded.subtract),
-                alu.alternative.eq(decoded.alternative),
-                alu.shift.eq(decoded.shift),
-            ]
-            own = Mux(computes, alu.result, 0) | Mux(kind == Kind.CSR, own_csrs[n], 0)
-            m.d.sync += results[n].eq(common | own)
+            m.d.comb += [alu.a.eq(a), alu.b.eq(b), alu.decoded.eq(decoded)]
+            with m.If(executing | walk.found[n]):
+                m.d.sync += results[n].eq(found | alu.result | Mux(own, own_csrs[n], 0))
             jumps = (kind == Kind.JAL) | (kind == Kind.BRANCH) & alu.taken
             target = Mux(jumps, short_pc(relative, bits), short_pc(following, bits))
             aside = short_pc(Cat(C(0, 1), alu.total[1:]), bits)
             m.d.sync += targets[n].eq(Mux(kind == Kind.JALR, aside, target))
-            products.append(alu.product)
-        return results, targets, products
+        return results, targets
 
 
 def _least(m: Module, keys: list[Any], name: str) -> Any:

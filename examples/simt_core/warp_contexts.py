@@ -27,14 +27,13 @@ def short_pc(pc: Any, memory_bits: int) -> Any:
 def add_contexts(
     m: Module, config: Config, table: WarpTable, words: Any, memory_bits: int
 ) -> Context:
-    """Keep each warp's short pcs, its lanes, and which registers were written.
+    """Keep each warp's short pcs and its lanes.
 
     A warp that comes is written at once; at the end of a turn the table refuses warps.
     """
     lanes = config.warp_size
-    layout = data.StructLayout(
-        {"pcs": (memory_bits + 1) * lanes, "running": lanes, "waiting": lanes, "written": 32}
-    )
+    pcs = (memory_bits + 1) * lanes
+    layout = data.StructLayout({"pcs": pcs, "running": lanes, "waiting": lanes})
     memory: Memory = Memory(shape=layout, depth=config.warp_slots, init=[])
     m.submodules.contexts = memory
     read = memory.read_port()

@@ -1,9 +1,9 @@
-"""What a warp keeps beside its pcs: registers and indices; and what its block is."""
+"""What a warp keeps beside its pcs and registers: indices; and what its block is."""
 
 from dataclasses import dataclass
 from typing import Any
 
-from amaranth.hdl import Array, Cat, Module, Mux, Signal
+from amaranth.hdl import Array, Module, Mux, Signal
 from amaranth.lib import data
 from amaranth.lib.memory import Memory
 
@@ -12,10 +12,10 @@ from simt_core.warp_table import WarpTable
 from warploom_spec import Config
 from warploom_spec.layouts import BLOCK_FIELD_BITS
 
-#: Register a0.
-ARGUMENTS = 10
 #: Place of a lane's number among the CSRs.
 _LANE = 12
+#: Axes of an index; the first CSRs.
+_AXES = 3
 
 
 @dataclass(frozen=True)
@@ -79,72 +79,11 @@ def add_indices(
     return [read.data.word_select(n, bits) for n in range(lanes)]
 
 
-class Registers:
-    """Registers of all warps, a row of lanes each.
-
-    A register that a warp has not written yet has its initial value: 0, or the arguments' address.
-    The first write writes all lanes.
-
-    Parameters
-    ----------
-    m : Module
-        Gets the memory.
-    config : Config
-        Its size.
-    """
-
-    def __init__(self, m: Module, config: Config) -> None:
-        self._lanes = config.warp_size
-        shape, depth = 32 * self._lanes, 32 * config.warp_slots
-        memory: Memory = Memory(shape=shape, depth=depth, init=[])
-        m.submodules.registers = memory
-        self._reads = [memory.read_port() for _ in range(2)]
-        self._write = memory.write_port(granularity=32)
-
-    def read(
-        self, m: Module, fetching: Any, warp: Any, fetched: Any, written: Any, first: Any
-    ) -> list[list[Signal]]:
-        """Read rs1 and rs2 of the word that is fetched; return the values of each lane.
-
-        They are there from the next cycle on. ``written`` says which registers were written, and
-        ``first`` is the initial value of a0.
-        """
-        rows: list[list[Signal]] = []
-        for port, low in zip(self._reads, (15, 20), strict=True):
-            number = fetched[low : low + 5]
-            m.d.comb += [port.addr.eq(Cat(number, warp)), port.en.eq(fetching)]
-            known, is_a0 = Signal(), Signal()
-            with m.If(fetching):
-                m.d.sync += known.eq(written.bit_select(number, 1))
-                m.d.sync += is_a0.eq(number == ARGUMENTS)
-            initial = Mux(is_a0, first, 0)
-            row = [Signal(32, name=f"rs{len(rows) + 1}_{n}") for n in range(self._lanes)]
-            for n, value in enumerate(row):
-                m.d.comb += value.eq(Mux(known, port.data.word_select(n, 32), initial))
-            rows.append(row)
-        return rows
-
-    def write(
-        self, m: Module, enable: Any, warp: Any, rd: Any, values: Any, lanes: Any, first: Any
-    ) -> None:
-        """Write rd of the chosen lanes; the first time the others get the initial value.
-
-        ``first`` is whether this is the first time, and the initial value of a0.
-        """
-        fresh, initial = first
-        m.d.comb += [
-            self._write.addr.eq(Cat(rd, warp)),
-            self._write.en.eq(Mux(enable, Mux(fresh, (1 << self._lanes) - 1, lanes), 0)),
-        ]
-        for n in range(self._lanes):
-            value = Mux(lanes[n], values[n], Mux(rd == ARGUMENTS, initial, 0))
-            m.d.comb += self._write.data.word_select(n, 32).eq(value)
-
-
 def csr_values(m: Module, number: Any, packed: list[Any], origin: Origin) -> tuple[Any, list[Any]]:
     """Return what lanes read from the CSR 0xCC0 + ``number``: all the same, and each its own.
 
-    One of the two is 0. ``packed`` has a word for each lane: x, y and z of its index.
+    One of the two is 0. ``packed`` has a word for each lane: x, y and z of its index; that is its
+    value for each of the three, see `axis_of`.
     """
     words = origin.words
     common = Signal(32, name="csr_common")
@@ -156,14 +95,19 @@ def csr_values(m: Module, number: Any, packed: list[Any], origin: Origin) -> tup
         origin.warp,
     ]
     m.d.comb += common.eq(Array([0, 0, 0, *values])[number])
-    # Where the index of the axis begins in a word, and its bits.
-    first = Signal(range(len(packed[0]) + 1))
+    own = [Signal(32, name=f"csr_{lane}") for lane in range(len(packed))]
+    for lane, value in enumerate(own):
+        indices = Mux(number < _AXES, packed[lane], 0)
+        m.d.comb += value.eq(Mux(number == _LANE, lane, indices))
+    return common, own
+
+
+def axis_of(m: Module, number: Any, words: Any) -> tuple[Any, Any]:
+    """Return where axis ``number`` of an index begins in a packed word, and a mask of its bits."""
+    first = Signal(5)
     mask = Signal(max(BLOCK_FIELD_BITS))
     x, y, z = (words[f"width_{axis}"] for axis in "xyz")
     for n, (begin, width) in enumerate(((0, x), (x, y), (x + y, z))):
         with m.If(number == n):
             m.d.comb += [first.eq(begin), mask.eq((1 << width) - 1)]
-    own = [Signal(32, name=f"csr_{lane}") for lane in range(len(packed))]
-    for lane, value in enumerate(own):
-        m.d.comb += value.eq(Mux(number == _LANE, lane, (packed[lane] >> first) & mask))
-    return common, own
+    return first, mask

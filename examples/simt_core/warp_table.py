@@ -63,6 +63,9 @@ class WarpTable(wiring.Component):
                 "ended_valid": Out(1),
                 # Entries that they had.
                 "cleared": Out(config.warp_slots),
+                # Entries without a warp that can have none yet, and those that can from now on.
+                "dirty": Out(config.warp_slots),
+                "cleaned": In(config.warp_slots),
             }
         )
 
@@ -141,15 +144,21 @@ class WarpTable(wiring.Component):
             ]
 
     def _start(self, m: Module, live: Signal, slots: Any) -> Any:
-        """Give a warp that comes the lowest free entry; return each slot's count of warps."""
+        """Give a warp that comes the lowest clean entry; return each slot's count of warps."""
         config = self._config
         started = Array(
             Signal(config.warps_bits, name=f"started_{n}") for n in range(config.block_slots)
         )
-        m.d.comb += self.start.ready.eq(~live.all() & ~self.closed)
-        m.d.comb += self.entry.eq(lowest_number(~live))
+        clean = Signal(config.warp_slots)
+        starts = self.start.valid & self.start.ready
+        m.d.comb += [
+            self.start.ready.eq(clean.any() & ~self.closed),
+            self.entry.eq(lowest_number(clean)),
+            self.dirty.eq(~live & ~clean),
+        ]
+        m.d.sync += clean.eq(clean & ~Mux(starts, 1 << self.entry, 0) | self.cleaned)
         slot = self.start.payload.slot
-        with m.If(self.start.valid & self.start.ready):
+        with m.If(starts):
             m.d.sync += [
                 slots[self.entry].eq(slot),
                 started[slot].eq(started[slot] + 1),

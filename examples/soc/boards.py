@@ -42,7 +42,7 @@ BOARDS: Final = (
         part="LFE5U-85F",
         device=("--85k", "--package", "CABGA381", "--speed", "6"),
         crystal_hz=25_000_000,
-        hz=30_000_000,
+        hz=40_000_000,
         baud=115_200,
     ),
 )

@@ -1,10 +1,12 @@
-"""Makes the accesses of a turn's lanes, a lane a cycle, lane 0 first."""
+"""Serves a turn's lanes by units that they share, a lane a cycle, lane 0 first."""
 
 from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
+from simt_core.decoder import DECODED
+from simt_core.multiplier import Multiplier
 from simt_core.packets import memory_request
 from warploom.lib.bits import lowest_number
 from warploom_spec import Config
@@ -13,8 +15,11 @@ from warploom_spec import Config
 _UNIT_WORDS = 32
 
 
-class LaneMemory(wiring.Component):
-    """Load or store one value a lane, in the common memory or in the SM's shared memory."""
+class LaneWalk(wiring.Component):
+    """Load, store, multiply or shift one value a lane.
+
+    Loads and stores go to the common memory or to the SM's shared memory.
+    """
 
     def __init__(self, config: Config, memory_bits: int) -> None:
         self._config = config
@@ -26,11 +31,16 @@ class LaneMemory(wiring.Component):
                 # Begin. `lanes` is read in this cycle alone, the following ones from the next cycle
                 # to the end, in which they keep their values.
                 "start": In(1),
-                "load": In(1),
-                "funct3": In(3),
                 "lanes": In(config.warp_size),
-                "addresses": In(width),
-                "values": In(width),
+                "decoded": In(DECODED),
+                # First operands and second ones: addresses and what is stored there, or factors. A
+                # lane's operands are not read after its result.
+                "firsts": In(width),
+                "seconds": In(width),
+                # With `with_immediate` this is the second factor.
+                "immediate": In(32),
+                # Of a product.
+                "mask": In(32),
                 # The block's shared memory: its first unit, and its size.
                 "shared_first": In(units),
                 "shared_units": In(units),
@@ -39,12 +49,13 @@ class LaneMemory(wiring.Component):
                 "request": Out(stream.Signature(memory_request(memory_bits).layout())),
                 # What was loaded, in the cycle after the request's transfer.
                 "loaded": In(32),
-                # In one cycle, at the end: all accesses are made; one was not legal; stopped.
+                # A result: what was loaded, or a product; of one of the lanes.
+                "result": Out(32),
+                "found": Out(config.warp_size),
+                # In one cycle, at the end: all lanes are served; one was not legal; stopped.
                 "done": Out(1),
                 "fault": Out(1),
                 "stopped": Out(1),
-                # The loaded values.
-                "row": Out(width),
             }
         )
 
@@ -56,35 +67,45 @@ class LaneMemory(wiring.Component):
         m.submodules.shared = shared
         write = shared.write_port(granularity=8)
         read = shared.read_port()
-        # The lowest lane that is left; its access is held in the next cycle, and made from then on.
+        m.submodules.multiplier = multiplier = Multiplier()
+        # The lowest lane that is left; it is held in the next cycle, and served from then on.
         left = Signal(lanes)
         lane = Signal(range(lanes))
         held_lane = Signal.like(lane)
         address = Signal(32)
         held_low = Signal(2)
         m.d.comb += lane.eq(lowest_number(left))
-        m.d.comb += address.eq(self.addresses.word_select(lane, 32))
-        half, word = self.funct3[0], self.funct3[1]
+        m.d.comb += address.eq(self.firsts.word_select(lane, 32))
+        decoded = self.decoded
+        half, word = decoded.funct3[0], decoded.funct3[1]
         aligned = ~Mux(word, address[:2].any(), half & address[0])
         window = address[31] & (address[7:31] < self.shared_units)
-        value = self.values.word_select(lane, 32)
+        value = self.seconds.word_select(lane, 32)
         stored = Mux(word, value, Mux(half, value[:16].replicate(2), value[:8].replicate(4)))
         mask = Mux(word, 0b1111, Mux(half, 0b11, 1) << address[:2])
-        # Whether an access is held, and where it goes; to none of the two if it is not legal.
+        # Whether a lane is held, and where it goes; to none of the three if that is not legal.
         going = Signal()
         held = Signal()
         common = Signal()
         local = Signal()
         taken = Signal()
         request = self.request.payload
-        with m.If(~held | taken):
+        moves = Signal()
+        m.d.comb += [
+            moves.eq(~held | taken),
+            multiplier.a.eq(address),
+            multiplier.b.eq(Mux(decoded.with_immediate, self.immediate, value)),
+            multiplier.decoded.eq(decoded),
+            multiplier.take.eq(moves),
+        ]
+        with m.If(moves):
             m.d.sync += [
                 held.eq(left.any()),
                 left.eq(left & (left - 1)),
                 held_lane.eq(lane),
                 held_low.eq(address[:2]),
-                common.eq(aligned & (address < 1 << self._memory_bits)),
-                local.eq(aligned & window),
+                common.eq(~decoded.multiply & aligned & (address < 1 << self._memory_bits)),
+                local.eq(~decoded.multiply & aligned & window),
                 request.address.eq(address[2 : self._memory_bits]),
                 request.bytes.eq(mask),
                 request.data.eq(stored),
@@ -94,32 +115,33 @@ class LaneMemory(wiring.Component):
             ]
         m.d.comb += [
             self.request.valid.eq(held & common),
-            self.fault.eq(held & ~(common | local)),
-            taken.eq(held & (local | common & self.request.ready)),
-            request.write.eq(~self.load),
+            self.fault.eq(held & ~(common | local | decoded.multiply)),
+            taken.eq(held & (local | decoded.multiply | common & self.request.ready)),
+            request.write.eq(~decoded.load),
             write.addr.eq(read.addr),
             write.data.eq(request.data),
-            write.en.eq(Mux(held & local & ~self.load, request.bytes, 0)),
+            write.en.eq(Mux(held & local & ~decoded.load, request.bytes, 0)),
         ]
         asked = Signal()
         asked_local = Signal()
         asked_lane = Signal.like(lane)
         asked_low = Signal(2)
         m.d.sync += [
-            asked.eq(taken & self.load),
+            asked.eq(taken & (decoded.load | decoded.multiply)),
             asked_local.eq(local),
             asked_lane.eq(held_lane),
             asked_low.eq(held_low),
         ]
         found = Signal(32)
         m.d.comb += found.eq(Mux(asked_local, read.data, self.loaded) >> Cat(0, 0, 0, asked_low))
-        sign = ~self.funct3[2]
+        sign = ~decoded.funct3[2]
         byte = Cat(found[:8], (sign & found[7]).replicate(24))
         pair = Cat(found[:16], (sign & found[15]).replicate(16))
-        with m.If(asked):
-            target = self.row.word_select(asked_lane, 32)
-            m.d.sync += target.eq(Mux(word, found, Mux(half, pair, byte)))
+        loaded = Mux(word, found, Mux(half, pair, byte))
+        product = multiplier.product & self.mask
         m.d.comb += [
+            self.result.eq(Mux(decoded.multiply, product, loaded)),
+            self.found.eq(Mux(asked, 1 << asked_lane, 0)),
             self.done.eq(going & ~left.any() & ~held & ~asked),
             self.stopped.eq(going & self.stop & (~self.request.valid | self.request.ready)),
         ]
