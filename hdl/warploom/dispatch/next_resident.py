@@ -66,7 +66,8 @@ class NextResident(wiring.Component):
                 m.d.comb += top.eq(priority)
         eligible, loses = (Signal(self._streams, name=name) for name in ("eligible", "loses"))
         # A start's priority stands among the others in the cycle after it.
-        of_top = Cat(priorities[s] == top_then for s in numbers)
+        of_top = Signal(self._streams)
+        m.d.comb += of_top.eq(Cat(~(priorities[s] ^ top_then).any() for s in numbers))
         m.d.sync += [
             top_then.eq(top),
             top_before.eq(top_then),
