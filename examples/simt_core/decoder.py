@@ -91,11 +91,8 @@ class Decoder(wiring.Component):
                 right = funct3 == 5
                 shift_legal = (funct7 == 0) | (right & (funct7 == 0x20))
                 legal = ~shifts | shift_legal
-                m.d.comb += [
-                    o.kind.eq(Mux(legal, Kind.ALU, Kind.ILLEGAL)),
-                    o.with_immediate.eq(1),
-                    alternative.eq(right & word[30]),
-                ]
+                m.d.comb += [o.kind.eq(Mux(legal, Kind.ALU, Kind.ILLEGAL)), o.with_immediate.eq(1)]
+                m.d.comb += alternative.eq(right & word[30])
             with m.Case(0x33):
                 other = (funct7 == 0x20) & ((funct3 == 0) | (funct3 == 5))
                 with m.If((funct7 == 0) | other):

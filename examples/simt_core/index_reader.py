@@ -57,12 +57,8 @@ class IndexReader(wiring.Component):
         take = Signal()
         m.d.comb += take.eq(wanted.any() & ~asking & ~awaiting)
         with m.If(take):
-            m.d.sync += [
-                asking.eq(1),
-                self.got_entry.eq(chosen),
-                row.eq(rows[chosen]),
-                dropped.eq(self.cleared.bit_select(chosen, 1)),
-            ]
+            m.d.sync += [asking.eq(1), self.got_entry.eq(chosen), row.eq(rows[chosen])]
+            m.d.sync += dropped.eq(self.cleared.bit_select(chosen, 1))
         with m.Else():
             m.d.sync += dropped.eq(drop)
         with m.If(asking & self.read.ready):

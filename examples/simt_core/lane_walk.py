@@ -69,11 +69,8 @@ class LaneWalk(wiring.Component):
         read = shared.read_port()
         m.submodules.multiplier = multiplier = Multiplier()
         # The lowest lane that is left; it is held in the next cycle, and served from then on.
-        left = Signal(lanes)
-        lane = Signal(range(lanes))
-        held_lane = Signal.like(lane)
-        address = Signal(32)
-        held_low = Signal(2)
+        left, lane, address = Signal(lanes), Signal(range(lanes)), Signal(32)
+        held_lane, held_low = Signal.like(lane), Signal(2)
         m.d.comb += lane.eq(lowest_number(left))
         m.d.comb += address.eq(self.firsts.word_select(lane, 32))
         decoded = self.decoded
@@ -84,20 +81,14 @@ class LaneWalk(wiring.Component):
         stored = Mux(word, value, Mux(half, value[:16].replicate(2), value[:8].replicate(4)))
         mask = Mux(word, 0b1111, Mux(half, 0b11, 1) << address[:2])
         # Whether a lane is held, and where it goes; to none of the three if that is not legal.
-        going = Signal()
-        held = Signal()
-        common = Signal()
-        local = Signal()
-        taken = Signal()
+        names = ("going", "held", "common", "local", "taken", "moves", "asked", "asked_local")
+        going, held, common, local, taken, moves, asked, asked_local = (
+            Signal(name=name) for name in names
+        )
         request = self.request.payload
-        moves = Signal()
-        m.d.comb += [
-            moves.eq(~held | taken),
-            multiplier.a.eq(address),
-            multiplier.b.eq(Mux(decoded.with_immediate, self.immediate, value)),
-            multiplier.decoded.eq(decoded),
-            multiplier.take.eq(moves),
-        ]
+        m.d.comb += [moves.eq(~held | taken), multiplier.a.eq(address)]
+        m.d.comb += multiplier.b.eq(Mux(decoded.with_immediate, self.immediate, value))
+        m.d.comb += [multiplier.decoded.eq(decoded), multiplier.take.eq(moves)]
         with m.If(moves):
             m.d.sync += [
                 held.eq(left.any()),
@@ -113,25 +104,15 @@ class LaneWalk(wiring.Component):
                     Cat(address[2:7], (self.shared_first + address[7:31])[: len(read.addr) - 5])
                 ),
             ]
-        m.d.comb += [
-            self.request.valid.eq(held & common),
-            self.fault.eq(held & ~(common | local | decoded.multiply)),
-            taken.eq(held & (local | decoded.multiply | common & self.request.ready)),
-            request.write.eq(~decoded.load),
-            write.addr.eq(read.addr),
-            write.data.eq(request.data),
-            write.en.eq(Mux(held & local & ~decoded.load, request.bytes, 0)),
-        ]
-        asked = Signal()
-        asked_local = Signal()
-        asked_lane = Signal.like(lane)
-        asked_low = Signal(2)
-        m.d.sync += [
-            asked.eq(taken & (decoded.load | decoded.multiply)),
-            asked_local.eq(local),
-            asked_lane.eq(held_lane),
-            asked_low.eq(held_low),
-        ]
+        m.d.comb += self.request.valid.eq(held & common)
+        m.d.comb += self.fault.eq(held & ~(common | local | decoded.multiply))
+        m.d.comb += taken.eq(held & (local | decoded.multiply | common & self.request.ready))
+        m.d.comb += [request.write.eq(~decoded.load), write.addr.eq(read.addr)]
+        m.d.comb += write.data.eq(request.data)
+        m.d.comb += write.en.eq(Mux(held & local & ~decoded.load, request.bytes, 0))
+        asked_lane, asked_low = Signal.like(lane), Signal(2)
+        m.d.sync += [asked.eq(taken & (decoded.load | decoded.multiply)), asked_local.eq(local)]
+        m.d.sync += [asked_lane.eq(held_lane), asked_low.eq(held_low)]
         found = Signal(32)
         m.d.comb += found.eq(Mux(asked_local, read.data, self.loaded) >> Cat(0, 0, 0, asked_low))
         sign = ~decoded.funct3[2]
@@ -139,12 +120,10 @@ class LaneWalk(wiring.Component):
         pair = Cat(found[:16], (sign & found[15]).replicate(16))
         loaded = Mux(word, found, Mux(half, pair, byte))
         product = multiplier.product & self.mask
-        m.d.comb += [
-            self.result.eq(Mux(decoded.multiply, product, loaded)),
-            self.found.eq(Mux(asked, 1 << asked_lane, 0)),
-            self.done.eq(going & ~left.any() & ~held & ~asked),
-            self.stopped.eq(going & self.stop & (~self.request.valid | self.request.ready)),
-        ]
+        m.d.comb += self.result.eq(Mux(decoded.multiply, product, loaded))
+        m.d.comb += self.found.eq(Mux(asked, 1 << asked_lane, 0))
+        m.d.comb += self.done.eq(going & ~left.any() & ~held & ~asked)
+        m.d.comb += self.stopped.eq(going & self.stop & (~self.request.valid | self.request.ready))
         with m.If(self.start):
             m.d.sync += [going.eq(1), left.eq(self.lanes)]
         with m.Elif(self.done | self.fault | self.stopped):

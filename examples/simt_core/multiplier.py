@@ -46,12 +46,8 @@ class Multiplier(wiring.Component):
         # The halves are multiplied in the first cycle, and the four products added in the second.
         low, crossed, high = Signal(32), Signal(signed(35)), Signal(32)
         ab, ba = Signal(signed(34)), Signal(signed(33))
-        m.d.sync += [
-            low.eq(a_low * b_low),
-            ab.eq(a_low * b_high),
-            ba.eq(a_high * b_low),
-            high.eq((a_high * b_high)[:32]),
-        ]
+        m.d.sync += [low.eq(a_low * b_low), ab.eq(a_low * b_high), ba.eq(a_high * b_low)]
+        m.d.sync += high.eq((a_high * b_high)[:32])
         upper = Signal(48)
         m.d.comb += crossed.eq(ab + ba)
         m.d.comb += upper.eq(Cat(low[16:], high) + crossed)

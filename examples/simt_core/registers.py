@@ -53,7 +53,8 @@ class Registers(wiring.Component):
         m = Module()
         lanes = self._config.warp_size
         depth = _COUNT * self._config.warp_slots
-        m.submodules.rows = rows = Memory(shape=32 * lanes, depth=depth, init=[])
+        rows: Memory = Memory(shape=32 * lanes, depth=depth, init=[])
+        m.submodules.rows = rows
         for number, value in ((self.rs1, self.a), (self.rs2, self.b)):
             port = rows.read_port()
             m.d.comb += [port.addr.eq(Cat(number, self.current)), port.en.eq(self.read)]
@@ -65,11 +66,9 @@ class Registers(wiring.Component):
         entry = Signal.like(self.entry)
         address = Mux(self.starts, Cat(C(_ARGUMENTS, 5), self.entry), Cat(number, entry))
         first = Mux(self.starts, self.arguments, 0)
-        m.d.comb += [
-            write.addr.eq(Mux(turned, Cat(self.rd, self.current), address)),
-            write.data.eq(self.values | first.replicate(lanes)),
-            write.en.eq(self.lanes | (self.starts | sweeping & ~turned).replicate(lanes)),
-        ]
+        m.d.comb += write.addr.eq(Mux(turned, Cat(self.rd, self.current), address))
+        m.d.comb += write.data.eq(self.values | first.replicate(lanes))
+        m.d.comb += write.en.eq(self.lanes | (self.starts | sweeping & ~turned).replicate(lanes))
         sweeps = sweeping & ~turned & ~self.starts
         last = sweeps & number.all()
         m.d.comb += self.cleared.eq(Mux(last, 1 << entry, 0))

@@ -110,17 +110,13 @@ class SimtCore(wiring.Component):
         shift, mask = axis_of(m, word[20:24], words)
         operands = [[row.word_select(n, 32) for n in lanes] for row in (registers.a, registers.b)]
         # Registers: what a lane has computed or found, and its next pc.
-        results, targets = self._execute(m, decoded, pc, operands, *csrs, executing, walk)
-        m.d.comb += [
-            walk.decoded.eq(decoded),
-            walk.lanes.eq(active),
-            walk.firsts.eq(Cat(results)),
-            walk.seconds.eq(registers.b),
-            walk.immediate.eq(Mux(decoded.index, shift, decoded.immediate)),
-            walk.mask.eq(Mux(decoded.index, mask, (1 << 32) - 1)),
-            walk.shared_first.eq(origin.block.shared_first),
-            walk.shared_units.eq(words.shared),
-        ]
+        results, targets = self._execute(m, decoded, pc, operands, csrs, executing, walk)
+        m.d.comb += [walk.decoded.eq(decoded), walk.lanes.eq(active), walk.firsts.eq(Cat(results))]
+        m.d.comb += walk.seconds.eq(registers.b)
+        m.d.comb += walk.immediate.eq(Mux(decoded.index, shift, decoded.immediate))
+        m.d.comb += walk.mask.eq(Mux(decoded.index, mask, (1 << 32) - 1))
+        m.d.comb += walk.shared_first.eq(origin.block.shared_first)
+        m.d.comb += walk.shared_units.eq(words.shared)
 
         # What the turn leaves behind.
         after = context.after
@@ -128,40 +124,29 @@ class SimtCore(wiring.Component):
         m.d.comb += ends.eq(active & Cat(target == 0 for target in targets))
         rd = word[7:12]
         writes = table.turned & decoded.writes
-        m.d.comb += [
-            after.pcs.eq(Cat(Mux(active[n], targets[n], pcs[n]) for n in lanes)),
-            after.running.eq(before.running & ~ends),
-            after.waiting.eq((waiting | Mux(decoded.kind == Kind.BARRIER, active, 0)) & ~ends),
-            table.block_warps.eq(words.warps),
-            table.block.eq(~(after.running & ~after.waiting).any()),
-        ]
-        m.d.comb += [
-            registers.current.eq(table.current),
-            registers.rs1.eq(self.fetched[15:20]),
-            registers.rs2.eq(self.fetched[20:25]),
-            registers.rd.eq(rd),
-            registers.lanes.eq(Mux(writes, active, 0)),
-            registers.values.eq(Mux(writes, Cat(results), 0)),
-            registers.arguments.eq(origin.starting.arguments),
-        ]
-        m.d.comb += [
-            self.retired_valid.eq(table.turned),
-            self.retired.slot.eq(table.slot),
-            self.retired.warp.eq(origin.warp),
-            self.retired.pc.eq(pc),
-            self.retired.lanes.eq(active),
-            self.retired.rd.eq(Mux(decoded.writes, rd, 0)),
-            self.retired.values.eq(Cat(results)),
-        ]
+        m.d.comb += after.pcs.eq(Cat(Mux(active[n], targets[n], pcs[n]) for n in lanes))
+        m.d.comb += after.running.eq(before.running & ~ends)
+        m.d.comb += after.waiting.eq(
+            (waiting | Mux(decoded.kind == Kind.BARRIER, active, 0)) & ~ends
+        )
+        m.d.comb += table.block_warps.eq(words.warps)
+        m.d.comb += table.block.eq(~(after.running & ~after.waiting).any())
+        m.d.comb += [registers.current.eq(table.current), registers.rs1.eq(self.fetched[15:20])]
+        m.d.comb += [registers.rs2.eq(self.fetched[20:25]), registers.rd.eq(rd)]
+        m.d.comb += registers.lanes.eq(Mux(writes, active, 0))
+        m.d.comb += registers.values.eq(Mux(writes, Cat(results), 0))
+        m.d.comb += registers.arguments.eq(origin.starting.arguments)
+        m.d.comb += [self.retired_valid.eq(table.turned), self.retired.slot.eq(table.slot)]
+        m.d.comb += [self.retired.warp.eq(origin.warp), self.retired.pc.eq(pc)]
+        m.d.comb += [self.retired.lanes.eq(active), self.retired.rd.eq(Mux(decoded.writes, rd, 0))]
+        m.d.comb += self.retired.values.eq(Cat(results))
 
         jumps_aside = (active & Cat(target[1] for target in targets)).any()
         illegal = (decoded.kind == Kind.ILLEGAL) | jumps_aside
         with m.FSM() as fsm:
-            m.d.comb += [
-                table.busy.eq(~fsm.ongoing("PICK")),
-                registers.read.eq(fsm.ongoing("FETCH")),
-                executing.eq(fsm.ongoing("EXECUTE")),
-            ]
+            m.d.comb += table.busy.eq(~fsm.ongoing("PICK"))
+            m.d.comb += registers.read.eq(fsm.ongoing("FETCH"))
+            m.d.comb += executing.eq(fsm.ongoing("EXECUTE"))
             with m.State("PICK"):
                 m.d.comb += table.take.eq(table.picked_valid)
                 with m.If(table.picked_valid):
@@ -182,7 +167,7 @@ class SimtCore(wiring.Component):
             with m.State("EXECUTE"):
                 m.next = "RETIRE"
                 # A lane's result is what it finds in its walk, from now on.
-                m.d.sync += [decoded[flag].eq(0) for flag in ("adds", "logic", "compares")]
+                m.d.sync += [decoded.adds.eq(0), decoded.logic.eq(0), decoded.compares.eq(0)]
                 with m.If(decoded.walks):
                     m.d.comb += walk.start.eq(1)
                     m.next = "WALK"
@@ -197,11 +182,8 @@ class SimtCore(wiring.Component):
                     with m.Elif(table.block):
                         m.next = "BARRIER"
             with m.State("WALK"):
-                m.d.comb += [
-                    walk.stop.eq(table.doomed),
-                    table.fault.eq(walk.fault),
-                    table.turned.eq(walk.done & ~walk.stopped),
-                ]
+                m.d.comb += [walk.stop.eq(table.doomed), table.fault.eq(walk.fault)]
+                m.d.comb += table.turned.eq(walk.done & ~walk.stopped)
                 with m.If(walk.done | walk.fault | walk.stopped):
                     m.next = "PICK"
             with m.State("END"):
@@ -214,58 +196,36 @@ class SimtCore(wiring.Component):
         return m
 
     def _connect(
-        self,
-        m: Module,
-        table: WarpTable,
-        reader: IndexReader,
-        walk: LaneWalk,
-        registers: Registers,
+        self, m: Module, table: WarpTable, reader: IndexReader, walk: LaneWalk, registers: Registers
     ) -> None:
-        """Connect the parts with the ports and with each other."""
+        """Connect the parts with the ports and with each other.
+
+        The table is closed as a turn ends: that writes the context that a warp's start would write.
+        """
+        starts = self.warp.valid & self.warp.ready
         wiring.connect(m, reader.read, wiring.flipped(self.read))
         wiring.connect(m, walk.request, wiring.flipped(self.request))
         wiring.connect(m, wiring.flipped(self.warp), table.start)
-        m.d.comb += [
-            table.kill.eq(self.kill),
-            table.block_valid.eq(self.block_valid),
-            table.block_slot.eq(self.block.slot),
-            table.block_stream.eq(self.block.stream),
-            # A turn's end writes the context that a warp's start would write.
-            table.closed.eq(table.turned),
-            table.got.eq(reader.got),
-            table.got_entry.eq(reader.got_entry),
-            self.ended.eq(table.ended),
-            self.ended_valid.eq(table.ended_valid),
-            table.cleaned.eq(registers.cleared),
-            registers.dirty.eq(table.dirty),
-            registers.entry.eq(table.entry),
-            registers.starts.eq(self.warp.valid & self.warp.ready),
-            reader.started.eq(self.warp.valid & self.warp.ready),
-            reader.entry.eq(table.entry),
-            reader.row.eq(self.warp.payload.row),
-            reader.cleared.eq(table.cleared),
-            reader.data_valid.eq(self.data_valid),
-            walk.loaded.eq(self.loaded),
-        ]
+        m.d.comb += [table.kill.eq(self.kill), table.block_valid.eq(self.block_valid)]
+        m.d.comb += [table.block_slot.eq(self.block.slot), table.block_stream.eq(self.block.stream)]
+        m.d.comb += [table.closed.eq(table.turned), table.got.eq(reader.got)]
+        m.d.comb += [table.got_entry.eq(reader.got_entry), self.ended.eq(table.ended)]
+        m.d.comb += [self.ended_valid.eq(table.ended_valid), table.cleaned.eq(registers.cleared)]
+        m.d.comb += [registers.dirty.eq(table.dirty), registers.entry.eq(table.entry)]
+        m.d.comb += [registers.starts.eq(starts), reader.started.eq(starts)]
+        m.d.comb += [reader.entry.eq(table.entry), reader.row.eq(self.warp.payload.row)]
+        m.d.comb += [reader.cleared.eq(table.cleared), reader.data_valid.eq(self.data_valid)]
+        m.d.comb += walk.loaded.eq(self.loaded)
 
     def _execute(
-        self,
-        m: Module,
-        decoded: Any,
-        pc: Signal,
-        operands: Any,
-        csr: Any,
-        own_csrs: Any,
-        executing: Signal,
-        walk: LaneWalk,
+        self, m: Module, decoded: Any, pc: Any, operands: Any, csrs: Any, executing: Any, walk: Any
     ) -> tuple[list[Signal], list[Signal]]:
         """Return each lane's result and next pc, in the cycle after the operands.
 
         In a walk a lane's result becomes what the walk finds.
         """
-        kind, immediate = decoded.kind, decoded.immediate
-        relative = Signal(32)
-        following = Signal(32)
+        kind, immediate, (csr, own_csrs) = decoded.kind, decoded.immediate, csrs
+        relative, following = Signal(32), Signal(32)
         m.d.comb += [relative.eq(pc + immediate), following.eq(pc + 4)]
         # Results that are the same for all lanes; 0 if there is none.
         common = Signal(32)

@@ -40,13 +40,10 @@ def add_contexts(
     write = memory.write_port()
     after = Signal(layout, name="after")
     begin = Signal(layout, name="begin")
-    m.d.comb += [
-        begin.pcs.eq(short_pc(words.code[:32], memory_bits).replicate(lanes)),
-        begin.running.eq(table.start.payload.mask),
-        read.addr.eq(table.picked),
-        read.en.eq(table.take),
-        write.en.eq(table.turned | table.start.valid & table.start.ready),
-        write.addr.eq(Mux(table.turned, table.current, table.entry)),
-        write.data.eq(Mux(table.turned, after.as_value(), begin.as_value())),
-    ]
+    m.d.comb += begin.pcs.eq(short_pc(words.code[:32], memory_bits).replicate(lanes))
+    m.d.comb += [begin.running.eq(table.start.payload.mask), read.addr.eq(table.picked)]
+    m.d.comb += read.en.eq(table.take)
+    m.d.comb += write.en.eq(table.turned | table.start.valid & table.start.ready)
+    m.d.comb += write.addr.eq(Mux(table.turned, table.current, table.entry))
+    m.d.comb += write.data.eq(Mux(table.turned, after.as_value(), begin.as_value()))
     return Context(read.data, after)

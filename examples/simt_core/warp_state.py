@@ -43,20 +43,12 @@ def add_origins(m: Module, config: Config, table: WarpTable, block: Any, words: 
     read = blocks.read_port()
     number_write = numbers.write_port()
     number = numbers.read_port()
-    m.d.comb += [
-        write.en.eq(table.block_valid),
-        write.addr.eq(table.block_slot),
-        write.data.block.eq(block),
-        write.data.words.eq(words),
-        starting.addr.eq(table.start.payload.slot),
-        read.addr.eq(table.picked_slot),
-        read.en.eq(table.take),
-        number_write.en.eq(table.start.valid & table.start.ready),
-        number_write.addr.eq(table.entry),
-        number_write.data.eq(table.start.payload.warp),
-        number.addr.eq(table.picked),
-        number.en.eq(table.take),
-    ]
+    m.d.comb += [write.en.eq(table.block_valid), write.addr.eq(table.block_slot)]
+    m.d.comb += [write.data.block.eq(block), write.data.words.eq(words)]
+    m.d.comb += [starting.addr.eq(table.start.payload.slot), read.addr.eq(table.picked_slot)]
+    m.d.comb += [read.en.eq(table.take), number_write.en.eq(table.start.valid & table.start.ready)]
+    m.d.comb += [number_write.addr.eq(table.entry), number_write.data.eq(table.start.payload.warp)]
+    m.d.comb += [number.addr.eq(table.picked), number.en.eq(table.take)]
     return Origin(read.data.block, read.data.words, number.data, starting.data.words)
 
 
@@ -69,13 +61,8 @@ def add_indices(
     m.submodules.indices = memory
     write = memory.write_port()
     read = memory.read_port()
-    m.d.comb += [
-        write.en.eq(reader.got),
-        write.addr.eq(reader.got_entry),
-        write.data.eq(packed),
-        read.addr.eq(table.picked),
-        read.en.eq(table.take),
-    ]
+    m.d.comb += [write.en.eq(reader.got), write.addr.eq(reader.got_entry), write.data.eq(packed)]
+    m.d.comb += [read.addr.eq(table.picked), read.en.eq(table.take)]
     return [read.data.word_select(n, bits) for n in range(lanes)]
 
 

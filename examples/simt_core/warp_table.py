@@ -116,11 +116,9 @@ class WarpTable(wiring.Component):
         with m.If(self.fault):
             m.d.sync += faulted.bit_select(self.slot, 1).eq(1)
         with m.If(self.block_valid):
-            m.d.sync += [
-                faulted.bit_select(self.block_slot, 1).eq(0),
-                streams[self.block_slot].eq(self.block_stream),
-                started[self.block_slot].eq(0),
-            ]
+            m.d.sync += faulted.bit_select(self.block_slot, 1).eq(0)
+            m.d.sync += streams[self.block_slot].eq(self.block_stream)
+            m.d.sync += started[self.block_slot].eq(0)
         return m
 
     def _pick(self, m: Module, able: Any, slots: Any, opened: Signal) -> None:
@@ -131,17 +129,11 @@ class WarpTable(wiring.Component):
         m.d.comb += eligible.eq(able)
         m.d.comb += behind.eq(Cat(eligible[n] & (self.current < n) for n in range(count)))
         number = Mux(behind.any(), lowest_number(behind), lowest_number(eligible))
-        m.d.comb += [
-            self.picked_valid.eq(eligible.any()),
-            self.picked.eq(number),
-            self.picked_slot.eq(slots[self.picked]),
-        ]
+        m.d.comb += [self.picked_valid.eq(eligible.any()), self.picked.eq(number)]
+        m.d.comb += self.picked_slot.eq(slots[self.picked])
         with m.If(self.take):
-            m.d.sync += [
-                self.current.eq(self.picked),
-                self.slot.eq(self.picked_slot),
-                self.opened.eq(opened.bit_select(self.picked, 1)),
-            ]
+            m.d.sync += [self.current.eq(self.picked), self.slot.eq(self.picked_slot)]
+            m.d.sync += self.opened.eq(opened.bit_select(self.picked, 1))
 
     def _start(self, m: Module, live: Signal, slots: Any) -> Any:
         """Give a warp that comes the lowest clean entry; return each slot's count of warps."""
@@ -151,11 +143,8 @@ class WarpTable(wiring.Component):
         )
         clean = Signal(config.warp_slots)
         starts = self.start.valid & self.start.ready
-        m.d.comb += [
-            self.start.ready.eq(clean.any() & ~self.closed),
-            self.entry.eq(lowest_number(clean)),
-            self.dirty.eq(~live & ~clean),
-        ]
+        m.d.comb += self.start.ready.eq(clean.any() & ~self.closed)
+        m.d.comb += [self.entry.eq(lowest_number(clean)), self.dirty.eq(~live & ~clean)]
         m.d.sync += clean.eq(clean & ~Mux(starts, 1 << self.entry, 0) | self.cleaned)
         slot = self.start.payload.slot
         with m.If(starts):
@@ -177,26 +166,17 @@ class WarpTable(wiring.Component):
         reaps = Signal()
         slot = Signal.like(self.slot)
         theirs = Signal(count)
-        m.d.comb += [
-            theirs.eq(Cat(live[n] & (slots[n] == slot) for n in range(count))),
-            reapable.eq(reaped & ~Mux(reaps, theirs, 0)),
-            self.end_done.eq(self.end & ~reaps),
-            self.ended_valid.eq(self.end | reaps),
-        ]
+        m.d.comb += theirs.eq(Cat(live[n] & (slots[n] == slot) for n in range(count)))
+        m.d.comb += reapable.eq(reaped & ~Mux(reaps, theirs, 0))
+        m.d.comb += [self.end_done.eq(self.end & ~reaps), self.ended_valid.eq(self.end | reaps)]
         m.d.sync += reaps.eq(reapable.any())
         m.d.sync += slot.eq(slots[lowest_number(reapable)[: len(self.entry)]])
         with m.If(reaps):
             fault = faulted.bit_select(slot, 1)
-            m.d.comb += [
-                self.ended.slot.eq(slot),
-                self.ended.status.eq(Mux(fault, BlockStatus.FAULT, BlockStatus.KILLED)),
-                self.ended.warps.eq(sum(theirs[n] for n in range(count))),
-                self.cleared.eq(theirs),
-            ]
+            m.d.comb += self.ended.slot.eq(slot)
+            m.d.comb += self.ended.status.eq(Mux(fault, BlockStatus.FAULT, BlockStatus.KILLED))
+            m.d.comb += self.ended.warps.eq(sum(theirs[n] for n in range(count)))
+            m.d.comb += self.cleared.eq(theirs)
         with m.Else():
-            m.d.comb += [
-                self.ended.slot.eq(self.slot),
-                self.ended.status.eq(BlockStatus.OK),
-                self.ended.warps.eq(1),
-                self.cleared.eq(Mux(self.end, here, 0)),
-            ]
+            m.d.comb += [self.ended.slot.eq(self.slot), self.ended.status.eq(BlockStatus.OK)]
+            m.d.comb += [self.ended.warps.eq(1), self.cleared.eq(Mux(self.end, here, 0))]
