@@ -120,10 +120,9 @@ class RangesTraffic:
         kill = sum(1 << p for p, launch in enumerate(self._streams) if launch and launch.killed)
         ready = self._rng.random() < self._takes
         reported = self._reported(ready)
-        words, block_offer, block_report, _ = self._packets
-        stream = block_offer.unpack(self._offer[1])["stream"] if self._offer else 0
+        words, _, block_report, _ = self._packets
         self._inputs = {
-            "words": packed(words, **self._words[stream]),
+            "words": packed(words, **self._words[self._offered() or 0]),
             "kill": kill,
             "offer__valid": int(self._offer is not None),
             "offer__payload": self._offer[1] if self._offer else 0,
@@ -154,10 +153,15 @@ class RangesTraffic:
         """Tell whether a block was reported in the cycle in which it was taken."""
         return any(slot == returned for _, returned in self._returns)
 
+    def _offered(self) -> int | None:
+        """Return the stream of the block that is offered: its launch's words stay on the bus."""
+        return self._packets[1].unpack(self._offer[1])["stream"] if self._offer else None
+
     def _begin_and_kill(self) -> None:
         rng = self._rng
         for stream, launch in enumerate(self._streams):
-            if launch and not launch.offers and (self._hurries or not launch.out):
+            gone = launch and not launch.offers and stream != self._offered()
+            if gone and (self._hurries or not launch.out):
                 self._streams[stream] = None
             elif launch and rng.random() < self._kills:
                 launch.killed = True
