@@ -15,7 +15,7 @@ _FIRST_OPERAND = 1
 
 
 class Kind(enum.Enum, shape=4):
-    """What is done; the fields funct3 and bit 30 say more of `ALU`, `BRANCH`, `LOAD`, `STORE`."""
+    """What is done; the flags say more of `ALU`, `MULTIPLY`, `LOAD`, `STORE` and `CSR`."""
 
     ILLEGAL = 0
     ALU = 1

@@ -63,16 +63,17 @@ def _case(name: str, block: Dimensions, made: Made, behind: KernelCase | None = 
 
 
 def add_in_place(block: Dimensions, seed: int) -> KernelCase:
-    """Draw a vector addition of one block whose result stands where its first operand was.
+    """Draw a vector addition of two blocks whose result stands where its first operand was.
 
-    A thread whose work is done twice is seen: its element has the second operand added twice.
+    A thread whose work is done again when it has ended is seen: its element has the second operand
+    added twice. The second block's warps start far apart, as the first one's registers are cleared.
     """
     rng = np.random.default_rng(seed)
-    n = int(np.prod(block))
+    n = 2 * int(np.prod(block))
     a, b = _words(rng, n), _words(rng, n)
     elf = kernel("vector_add")
     image = MemoryImage(elf, [Buffer("out", a), Buffer("b", b)], ["out", "b", "out", str(n)])
-    return KernelCase("vector_add", elf, (1, 1, 1), block, image, a + b)
+    return KernelCase("vector_add", elf, (2, 1, 1), block, image, a + b)
 
 
 def _words(rng: np.random.Generator, *shape: int) -> np.ndarray:

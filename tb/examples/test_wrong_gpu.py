@@ -39,8 +39,8 @@ def equal(drawn: Sequence[KernelCase], folder) -> list[bool]:
 
 #: Launches of two block sizes, and so two rows of ranges.
 TWO = ("block_sum", (9, 1, 1), (17, 1, 1))
-#: Two warps in shared memory; blocks with three dimensions; 16 warps, of which the last one starts
-#: when the first one has stored.
+#: Two warps in shared memory; blocks with three dimensions; 16 warps, of which the last one of
+#: the second block starts when its first one has stored.
 SUM = ("block_sum", (13, 1, 1))
 STENCIL = ("stencil_3d", (3, 3, 2))
 ADD = ("in place", (121, 1, 1))

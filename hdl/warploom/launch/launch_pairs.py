@@ -150,7 +150,7 @@ class LaunchPairs(wiring.Component):
         ]
         behind = self._compare(m, pair, comparing, stream, (timeline - count)[:_WHOLE])
         kept_pair = Cat(stream, _whole(count[:_COUNT], timeline))
-        out = self._memory(m, pair, comparing, behind, kept_pair)
+        out = self._memory(m, comparing, behind, kept_pair)
         # No gate stands between a block memory and a register.
         m.d.sync += kept.as_value().eq(out[: len(kept.as_value())])
         with m.If(self.step[1]):
@@ -208,9 +208,7 @@ class LaunchPairs(wiring.Component):
                 ]
         return behind
 
-    def _memory(
-        self, m: Module, pair: Any, comparing: Signal, behind: Signal, kept: Value
-    ) -> Value:
+    def _memory(self, m: Module, comparing: Signal, behind: Signal, kept: Value) -> Value:
         """Write pairs, links and the marks of dead launches; return what is read.
 
         ``kept`` are stream and count of the pair of the cycle before.
