@@ -144,11 +144,11 @@ def test_a_wrong_stand_in_makes_a_result_wrong(fault, seed: int) -> None:
     assert not np.array_equal(out, case.out)
 
 
-def one_block(program: list[int], threads: int) -> tuple[np.ndarray, Launch]:
-    """Return the memory with a program, and its launch: one block of so many threads."""
+def program_of(program: list[int], threads: int, blocks: int = 1) -> tuple[np.ndarray, Launch]:
+    """Return the memory with a program, and its launch: blocks of so many threads."""
     memory = np.zeros(1 << CORE_BITS, np.uint8)
     memory[0x100:].view("<u4")[: len(program)] = program
-    sizes = {"grid": (1, 1, 1), "block": (threads, 1, 1), "warp_size": TINY.warp_size}
+    sizes = {"grid": (blocks, 1, 1), "block": (threads, 1, 1), "warp_size": TINY.warp_size}
     return memory, Launch(entry=0x100, arguments=0x200, **sizes)
 
 
@@ -162,10 +162,20 @@ def test_a_turn_takes_the_cycles_of_the_page(seed: int) -> None:
         asm.immediate("slli", 6, 6, 3),
         asm.END,
     ]
-    memory, launch = one_block(program, 3)
+    memory, launch = program_of(program, 3)
     bench = CoreBench(TINY, memory, random.Random(seed))
     ends = [turn["cycle"] for turn in bench.run(blocks_of(launch), 5000).turns]
     assert np.diff(ends).tolist() == [10, 10, 9, 10, 5]
+
+
+def test_a_warp_finds_no_value_of_the_one_before_it(seed: int) -> None:
+    """Each of 40 blocks counts x5 up from 0, and a0 from the arguments' address."""
+    program = [asm.immediate("addi", 5, 5, 1), asm.immediate("addi", 10, 10, 1), asm.END]
+    memory, launch = program_of(program, 1, 40)
+    turns = CoreBench(TINY, memory, random.Random(seed)).run(blocks_of(launch), 9000).turns
+    found = {rd: [turn["values"] for turn in turns if turn["rd"] == rd] for rd in (5, 10)}
+    lane = [[value & 0xFFFFFFFF for value in values] for values in found.values()]
+    assert lane == [[1] * 40, [launch.arguments + 1] * 40]
 
 
 def stores_thread_x() -> tuple[np.ndarray, Launch]:
@@ -182,7 +192,7 @@ def stores_thread_x() -> tuple[np.ndarray, Launch]:
         asm.store("sw", 6, 5, 0),
         asm.END,
     ]
-    return one_block(program, 13)
+    return program_of(program, 13)
 
 
 @pytest.mark.deep
