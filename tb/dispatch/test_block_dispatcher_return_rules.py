@@ -88,6 +88,16 @@ def test_reports_of_one_cycle_are_granted_in_turn(block):
     assert recording.port("report__1__ready")[29:37] == [1, 1, 0, 0, 0, 0, 1, 1]
 
 
+@pytest.mark.deep
+@pytest.mark.rule("block_dispatcher", 28)
+def test_errors_are_counted_up_to_the_highest_count(block):
+    many = [(20, n % 3, 0) for n in range(0xFFFF + 3)]
+    recording = drive(block, {}, len(many) + 60, config=THREE, reports=many)
+    assert len(errors(recording)) == len(many)
+    counts = [count for _, count in changes(recording, "error_count")]
+    assert counts == [*range(1, 0x10000)]
+
+
 @pytest.mark.rule("block_dispatcher", 26)
 @pytest.mark.parametrize(("sent", "told", "over"), [(7, [12], []), (8, [], [14])])
 def test_a_block_runs_for_books_three_cycles_after_its_offer(block, sent, told, over):
