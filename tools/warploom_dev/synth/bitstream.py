@@ -17,8 +17,8 @@ BITSTREAM: Final = "top.bit"
 REPORT: Final = "placed.json"
 _PACKER: Final = "yowasp-ecppack"
 #: With the heap placer, or with LUTs of more than four inputs, thousands of wires stay shared: a
-#: warp's lanes are much logic at few places. With `router2` hundreds stay shared for hours;
-#: `router1` takes ten minutes.
+#: warp's lanes are much logic at few places. With `router2` hundreds stay shared; `router1` takes
+#: ten minutes.
 _ROUTABLE: Final = ("--placer", "static", "--router", "router1")
 #: As `synth_ecp5` has it, without `share`: that pass asks a SAT solver whether two multipliers of
 #: two SMs are ever used at once, for minutes, and they are.
