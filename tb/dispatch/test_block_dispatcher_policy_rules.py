@@ -167,8 +167,19 @@ def test_a_swap_changes_the_order_of_sms(block):
     levels = swapping(FREED, 0, 0, 3)
     recording = drive(block, {5: start(gx=4)}, config=FREED, **levels)
     assert given(recording) == [(20, 3), (21, 1), (22, 2), (23, 0)]
-    assert recording.port("order_swap__ready")[:5] == [1, 0, 0, 1, 1]
+    assert recording.port("order_swap__ready")[:7] == [1, 0, 0, 0, 0, 1, 1]
     assert errors(recording) == []
+
+
+@pytest.mark.rule("block_dispatcher", 20)
+@pytest.mark.parametrize(
+    ("sent", "first", "second"), [(1, 9, 11), (2, 10, 11), (5, 13, 14), (6, 9, 14)]
+)
+def test_the_tables_sm_is_not_picked_while_a_swap_is_written(block, sent, first, second):
+    # SM 0 has room from 6 on, SM 2 from 8 on.
+    recording = drive(block, {0: start(gx=4)}, config=FREED, **swapping(FREED, sent, 1, 2))
+    assert errors(recording) == []
+    assert given(recording)[:2] == [(first, 0), (second, 2)]
 
 
 @pytest.mark.rule("block_dispatcher", 20)

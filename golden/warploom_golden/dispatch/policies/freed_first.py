@@ -67,6 +67,8 @@ class FreedFirst(Policy):
     def choose(self, room: int, out: int, known: bool) -> int | None:
         head = None if self._aside else self._queue.head
         candidate = self._table.sms[self._pointer] if head is None else head
+        if head is None and self._table.swaps:
+            return None
         fits = bool(room >> candidate & 1)
         more = known and room != 0
         if head is None:

@@ -23,10 +23,15 @@ class OrderTable:
     def __init__(self, config: Config):
         self._packet = layouts.order_swap(config)
         self.sms = list(range(config.sms))
-        # Position and SM of the writes at the ends of the next cycles.
-        self._writes: list[tuple[int, int]] = []
+        # Position and SM of the writes at the ends of the next cycles, None for none in a cycle.
+        self._writes: list[tuple[int, int] | None] = []
         # A refusal whose record waits for a cycle without an error of a report.
         self._refused: Error | None = None
+
+    @property
+    def swaps(self) -> bool:
+        """Whether a swap is written: the table's SM is not picked, and the pointer stands."""
+        return bool(self._writes)
 
     @property
     def ready(self) -> bool:
@@ -54,8 +59,10 @@ class OrderTable:
         if error is not None:
             self._refused = None
         if self._writes:
-            position, sm = self._writes.pop(0)
-            self.sms[position] = sm
+            write = self._writes.pop(0)
+            if write is not None:
+                position, sm = write
+                self.sms[position] = sm
         elif payload is not None:
             self._take(payload, quiet=quiet)
         return error
@@ -69,4 +76,4 @@ class OrderTable:
         elif not quiet:
             self._refused = ErrorCode.ORDER_BUSY, 0
         else:
-            self._writes = [(first, self.sms[second]), (second, self.sms[first])]
+            self._writes = [None, (first, self.sms[second]), (second, self.sms[first]), None]
