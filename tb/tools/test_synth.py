@@ -122,20 +122,14 @@ def test_another_device_is_another_recipe() -> None:
     assert {target.device for target in all_targets()} == {*flow.DEVICES}
 
 
-def test_a_crowded_block_has_a_recipe_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = flow.recipe_hash(TOOLS, "85k"), flow.recipe_hash(TOOLS, "85k", crowded=True)
+def test_a_block_of_the_static_placer_has_a_recipe_of_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    before = flow.recipe_hash(TOOLS, "85k"), flow.recipe_hash(TOOLS, "85k", static=True)
     assert before[0] != before[1]
-    monkeypatch.setattr(flow, "CROWDED", (*flow.CROWDED, "--seed-of-this-test"))
+    monkeypatch.setattr(flow, "STATIC", (*flow.STATIC, "--seed-of-this-test"))
     assert flow.recipe_hash(TOOLS, "85k") == before[0]
-    assert flow.recipe_hash(TOOLS, "85k", crowded=True) != before[1]
-
-
-def test_the_reset_of_a_crowded_block_alone_comes_over_a_global_net() -> None:
-    ports = (Port(name="i", direction="in", bits=2), Port(name="o", direction="out", bits=1))
-    text = flow.wrapper(ports, crowded=True)
-    assert "DCCA buffer(.CLKI(feed[1:1]), .CE(1'b1), .CLKO(reset));" in text
-    assert ".rst(reset)" in text and ".i(feed[3:2])" in text
-    assert "DCCA" not in flow.wrapper(ports) + flow.wrapper(ports, clocked=False, crowded=True)
+    assert flow.recipe_hash(TOOLS, "85k", static=True) != before[1]
 
 
 @pytest.mark.parametrize(

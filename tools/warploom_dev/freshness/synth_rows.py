@@ -49,7 +49,7 @@ def _options(target: Target) -> str:
 
 def is_fresh(row: Row, target: Target, tools: Mapping[str, str]) -> bool:
     """Return whether a row is of the present flow, Verilog and ports."""
-    if row.recipe_hash != flow.recipe_hash(tools, target.device, target.crowded):
+    if row.recipe_hash != flow.recipe_hash(tools, target.device, target.static):
         return False
     made = source.generate(target)
     return (made.netlist_hash, made.port_bits) == (row.netlist_hash, row.port_bits)

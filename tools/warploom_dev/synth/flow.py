@@ -27,15 +27,9 @@ DEVICES: Final = {
     "25k": ("--25k", "--package", "CABGA381", "--speed", "6"),
     "85k": ("--85k", "--package", "CABGA756", "--speed", "6"),
 }
-#: nextpnr's further options for a block that it does not route without them: cells are placed by
-#: the length of their wires alone.
-CROWDED: Final = (
-    "--placer-heap-no-ctrl-set",
-    "--no-tmdriv",
-    "--router",
-    "router2",
-    "--router2-alt-weights",
-)
+#: nextpnr's further options for a whole system on a device with room to spare: the usual placer
+#: spreads it, and its wires become long.
+STATIC: Final = ("--placer", "static")
 #: Asked of nextpnr; what it reaches is the same whatever it is asked for.
 TARGET_MHZ: Final = 100
 
@@ -90,7 +84,7 @@ def versions() -> dict[str, str]:
         ) from error
 
 
-def recipe(tools: Mapping[str, str], device: str, crowded: bool = False) -> str:
+def recipe(tools: Mapping[str, str], device: str, static: bool = False) -> str:
     """Return all that decides a figure beside the block's Verilog.
 
     Parameters
@@ -99,19 +93,19 @@ def recipe(tools: Mapping[str, str], device: str, crowded: bool = False) -> str:
         The `versions`.
     device : str
         One of `DEVICES`.
-    crowded : bool
-        Whether the block is placed with the options `CROWDED`.
+    static : bool
+        Whether the block is placed with the options `STATIC`.
     """
     # Few ports, but every rule of the wrapper shows: two bits to fold first, then one.
     ports = (Port(name="i", direction="in", bits=2), Port(name="o", direction="out", bits=5))
-    wrappers = [wrapper(ports, clocked, crowded) for clocked in (True, False)]
-    parts = [dict(tools), _BLOCK, _WRAP, wrappers, _place_options(device, crowded)]
+    wrappers = [wrapper(ports, clocked) for clocked in (True, False)]
+    parts = [dict(tools), _BLOCK, _WRAP, wrappers, _place_options(device, static)]
     return json.dumps(parts, sort_keys=True)
 
 
-def recipe_hash(tools: Mapping[str, str], device: str, crowded: bool = False) -> str:
+def recipe_hash(tools: Mapping[str, str], device: str, static: bool = False) -> str:
     """Return the SHA-256 of the `recipe`."""
-    return hashlib.sha256(recipe(tools, device, crowded).encode()).hexdigest()
+    return hashlib.sha256(recipe(tools, device, static).encode()).hexdigest()
 
 
 def synthesise(top: str, verilog: str, folder: Path) -> Counter[str]:
@@ -145,10 +139,8 @@ def cells_by_name(folder: Path) -> list[tuple[str, str]]:
     return found
 
 
-def wrap(ports: tuple[Port, ...], folder: Path, crowded: bool = False) -> Counter[str]:
+def wrap(ports: tuple[Port, ...], folder: Path) -> Counter[str]:
     """Put the cells of `synthesise` between registers: ``wrap.json``, to be placed.
-
-    The reset of a ``crowded`` block comes over a global net.
 
     Returns
     -------
@@ -162,7 +154,7 @@ def wrap(ports: tuple[Port, ...], folder: Path, crowded: bool = False) -> Counte
     """
     netlist = (folder / "block.il").read_text()
     clocked = re.search(r"^  wire .*input \d+ \\clk$", netlist, re.MULTILINE) is not None
-    (folder / "wrap.v").write_text(wrapper(ports, clocked, crowded))
+    (folder / "wrap.v").write_text(wrapper(ports, clocked))
     run_yosys("wrap", _WRAP, folder)
     block, joined = cells_of(folder / "block.json"), cells_of(folder / "joined.json")
     own = Counter({name: joined[name] - block[name] for name in {*block, *joined}})
@@ -183,12 +175,12 @@ def _check_wrapped(block: Counter[str], folder: Path) -> None:
         raise ProgramError(f"the wrapper changed the block's cells (alone, wrapped): {differing}")
 
 
-def wrapper(ports: tuple[Port, ...], clocked: bool = True, crowded: bool = False) -> str:
+def wrapper(ports: tuple[Port, ...], clocked: bool = True) -> str:
     """Return Verilog that feeds ``dut`` from a shift register and folds its outputs.
 
     Each output bit is captured in a register of its own, then folded by four bits a stage: no path
     that is not the block's is long, and no port is constant or unused. A block without registers
-    has neither clock nor reset. The reset of a ``crowded`` one comes over a global net.
+    has neither clock nor reset.
     """
     inputs = [("rst", 1)] if clocked else []
     inputs += [(p.name, p.bits) for p in ports if p.direction == "in"]
@@ -209,7 +201,7 @@ def wrapper(ports: tuple[Port, ...], clocked: bool = True, crowded: bool = False
         "module wrap(input clk, input si, output so);",
         f"  reg [{width}:0] feed;",
         "  always @(posedge clk) feed <= {feed, si};",
-        *_connections(inputs, outputs, clocked, crowded),
+        *_connections(inputs, outputs, clocked),
         f"  reg [{folded - 1}:0] fold0;",
         "  always @(posedge clk) fold0 <= out;",
     ]
@@ -232,28 +224,22 @@ def _escaped(name: str) -> str:
 
 
 def _connections(
-    inputs: list[tuple[str, int]], outputs: list[tuple[str, int]], clocked: bool, crowded: bool
+    inputs: list[tuple[str, int]], outputs: list[tuple[str, int]], clocked: bool
 ) -> list[str]:
     """Instantiate the block: inputs from ``feed`` above its first bit, outputs to ``out``."""
     pins = ["    .clk(clk)"] if clocked else []
-    lines = []
     low = 1
     for name, bits in inputs:
-        wires = f"feed[{low + bits - 1}:{low}]"
-        if crowded and (name, clocked) == ("rst", True):
-            lines = ["  wire reset;", f"  DCCA buffer(.CLKI({wires}), .CE(1'b1), .CLKO(reset));"]
-            wires = "reset"
-        pins.append(f"    .{_escaped(name)}({wires})")
+        pins.append(f"    .{_escaped(name)}(feed[{low + bits - 1}:{low}])")
         low += bits
     low = 0
     for name, bits in outputs:
         pins.append(f"    .{_escaped(name)}(out[{low + bits - 1}:{low}])")
         low += bits
-    lines.append(f"  wire [{low - 1}:0] out;")
-    return [*lines, f"  {INSTANCE} {INSTANCE}(", ",\n".join(pins), "  );"]
+    return [f"  wire [{low - 1}:0] out;", f"  {INSTANCE} {INSTANCE}(", ",\n".join(pins), "  );"]
 
 
-def _place_options(device: str, crowded: bool) -> list[str]:
+def _place_options(device: str, static: bool) -> list[str]:
     """Return nextpnr's options that decide a clock rate, but for the seed."""
     return [
         *DEVICES[device],
@@ -263,7 +249,7 @@ def _place_options(device: str, crowded: bool) -> list[str]:
         str(TARGET_MHZ),
         "--lpf-allow-unconstrained",
         "--timing-allow-fail",
-        *(CROWDED if crowded else ()),
+        *(STATIC if static else ()),
     ]
 
 
@@ -283,7 +269,7 @@ def place(
     device: str,
     placer: Placer,
     *,
-    crowded: bool = False,
+    static: bool = False,
     delays: bool = False,
 ) -> None:
     """Place and route the wrapped block with a seed: `report_file`.
@@ -298,8 +284,8 @@ def place(
         One of `DEVICES`.
     placer : Placer
         The nextpnr that does it.
-    crowded : bool
-        Whether it is placed with the options `CROWDED`.
+    static : bool
+        Whether it is placed with the options `STATIC`.
     delays : bool
         Whether all delays are written, too: `delays_file`.
 
@@ -311,7 +297,7 @@ def place(
     report = report_file(folder, seed, placer)
     unfinished, sdf = (folder / f"{report.stem}.{os.getpid()}{end}" for end in ("", ".sdf"))
     options = [
-        *_place_options(device, crowded),
+        *_place_options(device, static),
         "--seed",
         str(seed),
         "--report",

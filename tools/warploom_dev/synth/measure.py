@@ -179,7 +179,7 @@ def measure(
         return placer.named(placer.WHEEL, tools) if target.by_wheel else usual
 
     def prepare(target: Target) -> Job:
-        recipe = flow.recipe(tools, target.device, target.crowded)
+        recipe = flow.recipe(tools, target.device, target.static)
         job = _prepare(target, recipe, placer_of(target))
         progress(f"{target.name}: synthesised")
         return job
@@ -262,7 +262,7 @@ def _prepare(target: Target, recipe: str, placer: Placer) -> Job:
     def make(folder: Path) -> None:
         cells = flow.synthesise(top_module(target), source.text, folder)
         (folder / "cells.json").write_text(json.dumps(cells))
-        flow.wrap(source.ports, folder, target.crowded)
+        flow.wrap(source.ports, folder)
 
     folder = cached("synth", [target.name, source.netlist_hash, recipe], make, KEPT_BUILDS)
     job = Job(target, source, folder, placer)
@@ -271,7 +271,7 @@ def _prepare(target: Target, recipe: str, placer: Placer) -> Job:
 
 
 def _recipe_hash(tools: Mapping[str, str], job: Job) -> str:
-    return flow.recipe_hash(tools, job.target.device, job.target.crowded)
+    return flow.recipe_hash(tools, job.target.device, job.target.static)
 
 
 def _area(job: Job) -> Counter[str]:
@@ -298,6 +298,6 @@ def _placed(job: Job, seed: int, delays: bool) -> float:
     target, files = job.target, (job.folder, seed, job.placer)
     report = flow.report_file(*files)
     if not report.exists() or (delays and not flow.delays_file(*files).exists()):
-        device, crowded = target.device, target.crowded
-        flow.place(seed, job.folder, device, job.placer, crowded=crowded, delays=delays)
+        device, static = target.device, target.static
+        flow.place(seed, job.folder, device, job.placer, static=static, delays=delays)
     return flow.rate(json.loads(report.read_text()))

@@ -59,8 +59,8 @@ class Target:
         The ECP5 that it is placed on, a name of `flow.DEVICES`; a row has one.
     first_seed : int
         The seeds count from it.
-    crowded : bool
-        Whether nextpnr routes it with the options `flow.CROWDED` alone.
+    static : bool
+        Whether it is placed with the options `flow.STATIC`.
     by_wheel : bool
         Whether the wheel's nextpnr places it even beside a native one, so that everybody can repeat
         its clock rate.
@@ -73,7 +73,7 @@ class Target:
     seeds: int = 0
     device: str = USUAL_DEVICE
     first_seed: int = 1
-    crowded: bool = False
+    static: bool = False
     by_wheel: bool = False
 
     @property
@@ -150,8 +150,8 @@ def all_targets() -> tuple[Target, ...]:
         Target(block="Mailbox"),
         Target(block="LoopExpander", seeds=1),
         Target(block="LoopExpander", config="tiny"),
-        _whole(FRONT_END, 0),
-        _whole(FRONT_END, 0, config="tiny", device="25k"),
+        dataclasses.replace(_whole(FRONT_END, 0), static=True),
+        dataclasses.replace(_whole(FRONT_END, 0, config="tiny", device="25k"), static=True),
         Target(block=INDEX, config="tiny", seeds=1, by_wheel=True),
         Target(block=INDEX, config="large", seeds=1),
         *(Target(block=name) for name in OTHERS),
