@@ -225,3 +225,20 @@ def test_swaps_are_taken_after_the_boot_and_a_restart_undoes_them(block):
     levels = swapping(FREED, 0, 0, 3) | {"restart": at(10)}
     recording = drive(block, {60: start()}, 90, FREED, **levels)
     assert given(recording) == [(69, 0)]
+
+
+@pytest.mark.rule("block_dispatcher", 1, 20)
+@pytest.mark.parametrize("slots", [1, 4])
+def test_a_swap_that_waits_for_the_boot_finds_the_table_filled(block, slots):
+    # It is valid from the first cycle on, and transfers in the first one behind the boot. A boot
+    # after a swap finds other rows in the table than one after power-on.
+    config = machine("freed_first", block_slots=slots)
+    boot = max(4 * slots, 1 << config.stream_bits)
+    for restart in (-boot - 10, 30):
+        waiting = during(restart + 1, restart + boot + 2)
+        levels = swapping(config, 0, 0, 3) | {"restart": at(restart)}
+        earlier = at(10) if restart > 10 else at(restart)
+        levels["order_swap__valid"] = lambda now, a=waiting, b=earlier: a(now) or b(now)
+        sent = {restart + 80: start(config=config, gx=4)}
+        recording = drive(block, sent, 150, config, **levels)
+    assert [sm for _, sm in given(recording)] == [3, 1, 2, 0]

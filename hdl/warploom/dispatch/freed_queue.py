@@ -15,8 +15,8 @@ from warploom_spec import Config
 class FreedQueue(wiring.Component):
     """A FIFO of SM numbers in block memory, its output, and the head.
 
-    As deep as there are slots. What comes first in a cycle: ``quiet`` empties all but the number
-    that enters. The part ``freed_first`` of ``docs/dispatch/block_dispatcher.md``.
+    It has more rows than there are slots, so it is never full. ``quiet`` wins over all but a number
+    that enters in its cycle. The part ``freed_first`` of ``docs/dispatch/block_dispatcher.md``.
 
     Parameters
     ----------

@@ -14,11 +14,10 @@ from warploom_spec.resident_limits import in_groups
 
 
 class OrderTable(wiring.Component):
-    """Show the SM at the pointer's place; a boot fills the table, a swap takes four cycles.
+    """Show the SM at the pointer's place, decoded; take swaps.
 
-    A swap writes a position in its second cycle, and the other one in its third.
-
-    The part ``freed_first`` of
+    A boot fills the table. A swap takes four cycles, in which the pointer must stand. It writes a
+    position in the second one, and the other in the third. The part ``freed_first`` of
     ``docs/dispatch/block_dispatcher.md``.
 
     Parameters
@@ -61,18 +60,16 @@ class OrderTable(wiring.Component):
         """Build the block."""
         del platform
         m = Module()
-        config = self._config
-        bits = config.sm_bits
-        table = Rows(m, "order", bits, 1 << bits, block=in_groups(config))
-        writes, place, sm = self._swap(m, table)
-        table.write(writes, place, sm)
-        self._point(m, table, (writes, place, sm))
+        bits = self._config.sm_bits
+        table = Rows(m, "order", bits, 1 << bits, block=in_groups(self._config))
+        self._point(m, table, *self._swap(m, table))
         return m
 
-    def _point(self, m: Module, table: Rows, write: tuple[Value, Value, Value]) -> None:
+    def _point(
+        self, m: Module, table: Rows, written: Value, written_place: Value, written_sm: Value
+    ) -> None:
         """Move the pointer, and read two places ahead of it: whether it moves is known late."""
         sms = self._config.sms
-        written, written_place, written_sm = write
         places = [
             Signal(self._config.sm_bits, name=name, init=k % sms)
             for k, name in enumerate(("place", "place_1", "place_2"))
@@ -92,13 +89,14 @@ class OrderTable(wiring.Component):
             take(m, self.at, sm)
 
     def _swap(self, m: Module, table: Rows) -> tuple[Value, Value, Value]:
-        """Take swaps; return whether a row is written, which one, and what."""
+        """Take swaps; return whether a row is written, or was by the boot; which one; and what."""
         bits, sms = self._config.sm_bits, self._config.sms
         swap = self.swap.payload
         first, second = Signal(bits, name="first"), Signal(bits, name="second")
-        # A swap's cycles: both rows are read, are written, and can be read again.
-        names = ("reads", "writes", "ends", "settles")
-        reads, writes, ends, settles = steps = [Signal(name=name) for name in names]
+        # A swap of cycle t: both rows are known (t + 1), the first one is written, the second one
+        # is, and the places ahead of the pointer are read again, for t + 5.
+        names = ("knows", "writes", "ends", "settles")
+        knows, writes, ends, _ = steps = [Signal(name=name) for name in names]
         refusing = Signal(name="refusing")
         taken, wrong, wrong_first = Signal(), Signal(), Signal()
         m.d.comb += [
@@ -114,10 +112,13 @@ class OrderTable(wiring.Component):
         of_first, of_second = table.later(swap.first), table.later(swap.second)
         kept = held(m, "kept_of_first", of_first)
         self._refuse(m, taken & (wrong | ~self.quiet), wrong, wrong_first, refusing)
-        place = Mux(self.boot, self.boot_sm, Mux(reads, first, second))
-        sm = Mux(self.boot, self.boot_sm, Mux(reads, of_second, kept))
-        written = held(m, "written", self.boot | reads | writes, clear=C(0, 1))
-        return written, held(m, "written_place", place), held(m, "written_sm", sm)
+        boots, boot_sm = self.boot, self.boot_sm
+        written = held(m, "written", boots | knows | writes, clear=C(0, 1))
+        place = held(m, "written_place", Mux(boots, boot_sm, Mux(knows, first, second)))
+        sm = held(m, "written_sm", Mux(boots, boot_sm, Mux(knows, of_second, kept)))
+        # The boot's rows stand in its last cycle: a swap may read them in the next one.
+        table.write(boots | writes | ends, Mux(boots, boot_sm, place), Mux(boots, boot_sm, sm))
+        return written, place, sm
 
     def _refuse(
         self, m: Module, refuses: Value, wrong: Signal, wrong_first: Signal, refusing: Signal

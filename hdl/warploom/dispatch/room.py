@@ -73,7 +73,7 @@ class Room(wiring.Component):
                 "picks": Out(1),
                 # In the cycle after a pick: the SM's number; else 0.
                 "picked_sm": Out(config.sm_bits),
-                # With `READS_RETURNS`: a slot of this SM came back two cycles ago.
+                # With `READS_RETURNS`: the verdict on a slot of this SM that came back lands.
                 "freed": In(1),
                 "freed_sm": In(config.sm_bits),
                 # With `READS_RETURNS`: no block is out or was picked of late.

@@ -34,7 +34,7 @@ class Rows:
     width, depth : int
         Bits of a row; rows.
     block : bool, optional
-        Whether it stands in block memory, for `later`; else in distributed memory, for `now`.
+        Whether it stands in block memory, for `later`; else in distributed memory, for both.
     """
 
     def __init__(self, m: Module, name: str, width: int, depth: int, *, block: bool = False):
