@@ -265,6 +265,17 @@ def test_a_held_launch_gets_its_last_offer_four_cycles_later_and_goes_on_where_i
     assert ones(recording, "yields") == [(2, 5), (42, 45)]
 
 
+@pytest.mark.rule("block_dispatcher", 10, 15)
+@pytest.mark.parametrize("grid", [(2, 3, 2), (1, 4, 1), (1, 2, 4)], ids=str)
+def test_a_launch_goes_on_with_its_next_block_wherever_it_was_held(block, grid):
+    # Held and released in turn: two blocks in a row, then it leaves.
+    gx, gy, gz = grid
+    sent = {0: start(gx=gx, gy=gy, gz=gz)}
+    recording = drive(block, sent, 100, length=5, hold=lambda now: int(now % 13 >= 6))
+    said = [(b["bx"], b["by"], b["bz"]) for b in blocks(recording)]
+    assert said == [(x, y, z) for z in range(gz) for y in range(gy) for x in range(gx)]
+
+
 # Stops
 
 

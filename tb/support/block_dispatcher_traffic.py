@@ -178,7 +178,9 @@ class DispatcherTraffic:
                 most = resource.capacity(self._config)
                 fields[resource.name] = self._random.randint(0, most if large else most // 4)
         fields["warps"] = max(1, fields["warps"])
-        grid = self._random.choice([(1, 1, 1), (2, 1, 1), (3, 2, 1), (2, 2, 3), (20, 1, 1)])
+        grid = self._random.choice(
+            [(1, 1, 1), (2, 1, 1), (3, 2, 1), (1, 3, 2), (2, 2, 3), (20, 1, 1)]
+        )
         fields |= dict(zip(("gx", "gy", "gz"), grid, strict=True))
         fields |= {"stream": stream, "priority": self._random.getrandbits(2)}
         fields["wait_mode"] = int(self._happens(0.3))

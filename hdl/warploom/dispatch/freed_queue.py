@@ -59,7 +59,7 @@ class FreedQueue(wiring.Component):
         read = Signal(range(depth))
         following = Signal(range(depth), init=1)
         valid = Signal(name="output_valid")
-        takes = Signal(name="takes")
+        takes = Signal()
         line.write(self.freed, write, self.freed_sm)
         # Both are read: what is taken is known late.
         output = Mux(held(m, "took", takes), line.later(following), line.later(read))

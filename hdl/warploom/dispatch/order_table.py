@@ -92,13 +92,16 @@ class OrderTable(wiring.Component):
         """Take swaps; return whether a row is written, or was by the boot; which one; and what."""
         bits, sms = self._config.sm_bits, self._config.sms
         swap = self.swap.payload
-        first, second = Signal(bits, name="first"), Signal(bits, name="second")
+        first = Signal(bits)
+        second = Signal(bits)
         # A swap of cycle t: both rows are known (t + 1), the first one is written, the second one
         # is, and the places ahead of the pointer are read again, for t + 5.
         names = ("knows", "writes", "ends", "settles")
         knows, writes, ends, _ = steps = [Signal(name=name) for name in names]
-        refusing = Signal(name="refusing")
-        taken, wrong, wrong_first = Signal(), Signal(), Signal()
+        refusing = Signal()
+        taken = Signal()
+        wrong = Signal()
+        wrong_first = Signal()
         m.d.comb += [
             self.swaps.eq(Cat(steps).any()),
             self.swap.ready.eq(~self.boot & ~self.swaps & ~refusing),

@@ -35,14 +35,14 @@ class FreedFirst(Room):
         m.submodules.table = table = OrderTable(self._config)
         wiring.connect(m, wiring.flipped(self.swap), table.swap)
         wiring.connect(m, table.swap_refused, wiring.flipped(self.swap_refused))
-        aside = Signal(name="aside")
-        by_table = Signal(name="by_table")
+        aside = Signal()
+        by_table = Signal()
         # Of the head and of the table's SM at once: which of them is the candidate comes last.
         head_has = bit_of(m, "head_has", queue.head, room)
         table_has = bit_of(m, "table_has", table.at, room) & ~table.swaps
         head_out = bit_of(m, "head_out", queue.head, out)
-        more = Signal(name="more")
-        drop = Signal(name="drop")
+        more = Signal()
+        drop = Signal()
         m.d.comb += [
             by_table.eq(aside | ~queue.head_valid),
             self._has.eq(Mux(by_table, table_has, head_has)),
