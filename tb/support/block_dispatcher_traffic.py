@@ -3,6 +3,7 @@
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from warploom_spec import BlockStatus, Config, layouts, resident_packets, timing
 from warploom_spec.resources import SM_RESOURCES
@@ -10,6 +11,8 @@ from warploom_spec.resources import SM_RESOURCES
 #: The stream of a mute block, which no kill reaches, and the cycles to its report: it may come
 #: while a sweep is on, or after it.
 _NOBODY, _MUTE = -1, (40, 60, 80, 800)
+#: The clock's step in a cycle: each of its bits soon turns, and lengths of runs wrap.
+_TICK: Final = 0x9E3779B1
 #: Chance in a cycle that all holds end and all SMs are in use.
 _RELIEF = 0.05
 
@@ -93,7 +96,7 @@ class DispatcherTraffic:
         self._cycle += 1
         going = self._cycle < self._till
         self._inputs = {"start__valid": 0, "start__payload": 0, "order_swap__valid": 0}
-        self._inputs |= {"order_swap__payload": 0, "clock": self._cycle * 3 & 0xFFFFFFFF}
+        self._inputs |= {"order_swap__payload": 0, "clock": self._cycle * _TICK & 0xFFFFFFFF}
         self._inputs["restart"] = int(going and self._happens(self._mood.restart))
         self._inputs["stop"] = self._stops(going, no_sm)
         self._inputs["ended__ready"] = int(not going or self._happens(0.7))
