@@ -52,7 +52,12 @@ BUILDS: Final[dict[str, tuple[Build, ...]]] = {
     "incremental_scheduler": (Build.of(test_incremental_scheduler.make, "three_entries"),),
     "grid_walker": (Build.of(dispatch_cases.make_walker, "tiny", first_number=LATE_NUMBER),),
     "block_dispatcher": tuple(
-        Build.of(block_dispatcher_cases.make_resident, soon(config), first_number=LATE_NUMBER)
+        Build.of(
+            block_dispatcher_cases.make_resident,
+            soon(config),
+            first_number=LATE_NUMBER,
+            late_stalls=True,
+        )
         for config in BLOCK_DISPATCHERS
     ),
     "kernel_queue": (

@@ -21,11 +21,13 @@ MOODS = {
 _RESTARTED = "a soft reset forgets it"
 
 
-def make_resident(config: str, *, first_number: int = 0) -> tuple[BlockDispatcher, Model]:
+def make_resident(
+    config: str, *, first_number: int = 0, late_stalls: bool = False
+) -> tuple[BlockDispatcher, Model]:
     """Make a BlockDispatcher and its model."""
     return (
-        BlockDispatcher(config_of(config), first_number=first_number),
-        Model(config_of(config), first_number=first_number),
+        BlockDispatcher(config_of(config), first_number=first_number, late_stalls=late_stalls),
+        Model(config_of(config), first_number=first_number, late_stalls=late_stalls),
     )
 
 
@@ -83,7 +85,7 @@ def resident_case(config: str, mood: str, seed: int, cycles: int) -> Case:
     ledger = {} if mood == "stray" else {"ledger": f"{__name__}:RESIDENT_LEDGERS.{config}"}
     return Case(
         make=make_resident,
-        params={"config": config, "first_number": LATE_NUMBER},
+        params={"config": config, "first_number": LATE_NUMBER, "late_stalls": True},
         seed=seed,
         cycles=cycles,
         resets=2,

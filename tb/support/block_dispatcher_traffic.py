@@ -13,6 +13,8 @@ from warploom_spec.resources import SM_RESOURCES
 _NOBODY, _MUTE = -1, (40, 60, 80, 800)
 #: The clock's step in a cycle: each of its bits soon turns, and lengths of runs wrap.
 _TICK: Final = 0x9E3779B1
+#: Chance that a launch has a grid of any size, which a stop must end, at the end at the latest.
+_WIDE: Final = 0.05
 #: Chance in a cycle that all holds end and all SMs are in use.
 _RELIEF = 0.05
 
@@ -73,6 +75,7 @@ class DispatcherTraffic:
         self._streams = range(1 << config.stream_bits)
         self._boot = timing(config).resident_boot
         self._cycle = -1
+        self._wide = 0
         self._hold, self._enable = 0, (1 << config.sms) - 1
         self._inputs: dict[str, int] = {}
         self._forget()
@@ -152,9 +155,9 @@ class DispatcherTraffic:
         self._inputs[f"report__{sm}__payload"] = standing or 0
 
     def _stops(self, going: bool, no_sm: int) -> int:
-        """Stop at random; in the last part all streams, if every SM is lost."""
+        """Stop at random; in the last part wide launches, and all if every SM is lost."""
         if not going:
-            return (1 << len(self._streams)) - 1 if no_sm else 0
+            return (1 << len(self._streams)) - 1 if no_sm else self._wide
         return sum(1 << s for s in self._streams if self._happens(self._mood.stop))
 
     def _levels(self, going: bool) -> None:
@@ -185,6 +188,10 @@ class DispatcherTraffic:
             [(1, 1, 1), (2, 1, 1), (3, 2, 1), (1, 3, 2), (2, 2, 3), (20, 1, 1)]
         )
         fields |= dict(zip(("gx", "gy", "gz"), grid, strict=True))
+        if self._mood.stop and self._happens(_WIDE):
+            self._wide |= 1 << stream
+            for name, bits in zip(("gx", "gy", "gz"), self._config.grid_bits, strict=True):
+                fields[name] = self._random.randrange(1, 1 << bits)
         fields |= {"stream": stream, "priority": self._random.getrandbits(2)}
         fields["wait_mode"] = int(self._happens(0.3))
         for name in ("entry", "index_address"):

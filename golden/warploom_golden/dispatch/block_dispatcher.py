@@ -72,6 +72,8 @@ class BlockDispatcher:
         Number and size of SMs, policies, time-out, widths.
     first_number : int, optional
         Number of each launch's first block, for tests of the wrap.
+    late_stalls : bool, optional
+        The stall counters start at -1, for tests of the wrap.
 
     Raises
     ------
@@ -79,7 +81,7 @@ class BlockDispatcher:
         If there is a line of places that the page does not allow.
     """
 
-    def __init__(self, config: Config, *, first_number: int = 0):
+    def __init__(self, config: Config, *, first_number: int = 0, late_stalls: bool = False):
         places = config.sms * config.block_slots
         if config.reclaim == "in_order" and (places < 2 or places & (places - 1)):
             raise WarploomError(
@@ -88,6 +90,7 @@ class BlockDispatcher:
             )
         self._config = config
         self._first_number = first_number
+        self._late_stalls = late_stalls
         self._boot = timing(config).resident_boot
         self._turns = 1 << config.stream_bits
         self._rows = max(places, self._turns)
@@ -121,7 +124,10 @@ class BlockDispatcher:
         self._retirement = retirement(config)
         self._lost_sms = LostSms(config, lost)
         self._ends = Ends(config)
-        self._stalls, self._errors = Stalls(amounts, grouped=times.grouped), ErrorRecords(config)
+        self._stalls, self._errors = (
+            Stalls(amounts, grouped=times.grouped, late=self._late_stalls),
+            ErrorRecords(config),
+        )
         # Blocks that were picked one cycle before, two and so on, up to the offered one.
         self._picked: deque[ResidentBlock | None] = deque([None] * self._offer_after)
 

@@ -22,6 +22,8 @@ class Stalls:
         Says which resource lacks.
     grouped : bool
         Whether SMs stand in groups.
+    late : bool
+        The counters start at -1 instead of 0, for tests of the wrap.
 
     Attributes
     ----------
@@ -29,9 +31,9 @@ class Stalls:
         By port. The outputs of a cycle are copied from it.
     """
 
-    def __init__(self, amounts: Amounts, *, grouped: bool):
+    def __init__(self, amounts: Amounts, *, grouped: bool, late: bool):
         self._amounts, self._grouped = amounts, grouped
-        self.counters = dict.fromkeys(map(_port, RESIDENT_STALL_CAUSES), 0)
+        self.counters = dict.fromkeys(map(_port, RESIDENT_STALL_CAUSES), -late % _COUNT)
         self._cause: str | None = None
 
     @property

@@ -47,6 +47,8 @@ class BlockDispatcher(wiring.Component):
         SMs, their resources, policy and reclaim.
     first_number : int, optional
         Number of each launch's first block, for tests of the numbers' wrap.
+    late_stalls : bool, optional
+        The stall counters start at -1, for tests of their wrap.
 
     Raises
     ------
@@ -54,11 +56,12 @@ class BlockDispatcher(wiring.Component):
         If `no_resident_hardware` has a reason against the configuration.
     """
 
-    def __init__(self, config: Config, *, first_number: int = 0) -> None:
+    def __init__(self, config: Config, *, first_number: int = 0, late_stalls: bool = False) -> None:
         refused = no_resident_hardware(config)
         if refused:
             raise WarploomError(refused)
         self._config, self._first_number = config, first_number
+        self._late_stalls = late_stalls
         streams, sms = 1 << config.stream_bits, config.sms
         ports: dict[str, Any] = {
             # A launch that becomes resident; its stream has none.
@@ -122,7 +125,7 @@ class BlockDispatcher(wiring.Component):
         returned = part("returned_blocks", ReturnedBlocks(config))
         ends = part("ends", Ends(config))
         offers = part("offers", Offers(config))
-        stalled = part("stalled", Stalled(config, STALLS))
+        stalled = part("stalled", Stalled(config, STALLS, late=self._late_stalls))
         fully = Signal(init=1)
         m.submodules.lost_sms = lost = LostSms(config)
         with m.If(~rows.booting & ~self.restart):

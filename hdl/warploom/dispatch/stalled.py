@@ -22,6 +22,8 @@ class Stalled(wiring.Component):
         Width of the counters.
     causes : sequence of str
         The resources, in order, and what is counted if none lacks.
+    late : bool, optional
+        The counters start at -1 instead of 0, for tests of their wrap.
     """
 
     go: Signal
@@ -29,7 +31,8 @@ class Stalled(wiring.Component):
     lacks: Signal
     counters: list[Signal]
 
-    def __init__(self, config: Config, causes: Sequence[str]) -> None:
+    def __init__(self, config: Config, causes: Sequence[str], *, late: bool = False) -> None:
+        self._late = late
         super().__init__(
             {
                 # A block may be picked; one is.
@@ -45,7 +48,9 @@ class Stalled(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         del platform
         m = Module()
-        m.submodules.counters = counters = WideCounters(len(self.counters), len(self.counters[0]))
+        m.submodules.counters = counters = WideCounters(
+            len(self.counters), len(self.counters[0]), ready=self._late
+        )
         stalled = Signal()
         lacks = held(m, "lacks", self.lacks)
         m.d.sync += stalled.eq(self.go & ~self.picks)
