@@ -51,6 +51,12 @@ WAIVERS: Final[tuple[Waiver, ...]] = (
         "rare at the whole core: a deep run of 480,000 cycles demands it, as do the blocks' rows",
     ),
     Waiver(
+        "mailbox",
+        "case",
+        "ERROR reads NO_LOOP",
+        "each section of the counted builds takes a LOOP: a deep run with other sections demands it",
+    ),
+    Waiver(
         "launch_check",
         "case",
         "refused with index_bits",
