@@ -54,7 +54,7 @@ WAIVERS: Final[tuple[Waiver, ...]] = (
         "mailbox",
         "case",
         "ERROR reads NO_LOOP",
-        "each section of the counted builds takes a LOOP: a deep run with other sections demands it",
+        "each section of the counted builds takes a LOOP; a deep run of others demands it",
     ),
     Waiver(
         "launch_check",
