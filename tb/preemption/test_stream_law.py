@@ -75,7 +75,8 @@ def test_a_law_that_asks_for_more_is_broken(term, seed):
 
 
 def test_no_urgent_launch_is_offered_sooner_than_the_latencies_say(seed):
-    least = {"idle_launch": 20, "next_start": 0, "last_block": 0, "report_to_offer": 0}
+    rest = ("next_start", "last_block", "report_to_offer", "indices_made")
+    least = dict.fromkeys(rest, 0) | {"idle_launch": 20}
     run, verdict = judged("reset", seed, law=type("Strict", (StreamLaw,), least)(TINY))
     assert min(run.latencies) in (21, 22), f"seed {seed}"
     assert len(verdict.violations) >= verdict.checked > 0, f"seed {seed}"

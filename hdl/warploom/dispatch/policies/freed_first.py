@@ -3,9 +3,9 @@
 from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import wiring
 
-from warploom.dispatch.candidate import bit_of, one_hot
-from warploom.dispatch.freed_queue import FreedQueue
-from warploom.dispatch.order_table import OrderTable
+from warploom.dispatch.policies._candidate import bit_of, one_hot
+from warploom.dispatch.policies._freed_queue import FreedQueue
+from warploom.dispatch.policies._order_table import OrderTable
 from warploom.dispatch.room import Room
 from warploom.lib.pipes import held
 from warploom_spec import Config

@@ -6,7 +6,7 @@ from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from warploom.dispatch.candidate import Candidate, take
+from warploom.dispatch.policies._candidate import Candidate, take
 from warploom.lib.pipes import held
 from warploom.lib.rows import Rows
 from warploom_spec import Config, ErrorCode, layouts
