@@ -4,6 +4,8 @@ from typing import Any
 
 from amaranth.hdl import Cat, Module, Signal, Value
 
+from warploom.lib.bits import crossed
+
 
 class Pipe:
     """A value in the stages ``first`` to ``last``, one register behind the other.
@@ -64,4 +66,4 @@ def decoded_later(
         Cat((number[half:] == k) & enable for k in range(-(-width >> half))),
         clear=clear,
     )
-    return Cat(low[k % len(low)] & high[k >> half] for k in range(width))
+    return crossed(low, high, width)

@@ -36,11 +36,6 @@ def take(m: Module, candidate: "wiring.PureInterface", sm: Value) -> None:
     ]
 
 
-def one_hot(column: Value, row: Value, sms: int) -> Value:
-    """Return the SM one-hot."""
-    return Cat(column[k % len(column)] & row[k // len(column)] for k in range(sms))
-
-
 def bit_of(m: Module, name: str, candidate: "wiring.PureInterface", bits: Signal) -> Signal:
     """Return the candidate's bit of a bit for each SM."""
     columns = len(candidate.column)

@@ -3,10 +3,11 @@
 from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import wiring
 
-from warploom.dispatch.policies._candidate import bit_of, one_hot
+from warploom.dispatch.policies._candidate import bit_of
 from warploom.dispatch.policies._freed_queue import FreedQueue
 from warploom.dispatch.policies._order_table import OrderTable
 from warploom.dispatch.room import Room
+from warploom.lib.bits import crossed
 from warploom.lib.pipes import held
 from warploom_spec import Config
 
@@ -62,7 +63,7 @@ class FreedFirst(Room):
         column = Mux(by_table, table.at.column, queue.head.column)
         table_row = table.at.row & ~table.swaps.replicate(len(table.at.row))
         row = Mux(by_table, table_row, queue.head.row)
-        return one_hot(column, row, self._config.sms) & room
+        return crossed(column, row, self._config.sms) & room
 
     def number(self, m: Module) -> Value:
         """Return the number of the SM that was picked in the cycle before; 0 without one."""
